@@ -24,7 +24,10 @@ struct arena {
     size_t next_block_bytes;
 };
 
-#define ARENA_INIT {0}
+#define ARENA_INIT                                                                                 \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 /* `cap_bytes` 0 means none. `first_block_bytes` 0 means the default (4 KiB, doubling to 1 MiB). */
 void arena_init(struct arena *a, size_t cap_bytes, size_t first_block_bytes);

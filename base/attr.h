@@ -18,7 +18,8 @@
 #define NORETURN __attribute__((noreturn))
 #define UNUSED __attribute__((unused))
 
-/* Calls `fn(&variable)` when the variable leaves its scope: CLEANUP(buf_release) struct buf b = BUF_INIT; */
+/* Calls `fn(&variable)` when the variable leaves its scope: CLEANUP(buf_release) struct buf b =
+ * BUF_INIT; */
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))

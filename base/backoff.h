@@ -15,6 +15,9 @@ struct backoff {
 
 /* The next pause: uniform in [d/2, d], d = min(cap, base * 2^failures). Counts the failure. */
 int64_t backoff_next(struct backoff *b, struct rng *r);
-static inline void backoff_reset(struct backoff *b) { b->failures = 0; }
+static inline void backoff_reset(struct backoff *b)
+{
+    b->failures = 0;
+}
 
 #endif

@@ -10,9 +10,18 @@
 
 #define BITS_WORDS(n) (((n) + 63) / 64)
 
-static inline void bits_set(uint64_t *b, size_t i) { b[i / 64] |= UINT64_C(1) << (i % 64); }
-static inline void bits_clear(uint64_t *b, size_t i) { b[i / 64] &= ~(UINT64_C(1) << (i % 64)); }
-static inline bool bits_get(const uint64_t *b, size_t i) { return (b[i / 64] >> (i % 64)) & 1; }
+static inline void bits_set(uint64_t *b, size_t i)
+{
+    b[i / 64] |= UINT64_C(1) << (i % 64);
+}
+static inline void bits_clear(uint64_t *b, size_t i)
+{
+    b[i / 64] &= ~(UINT64_C(1) << (i % 64));
+}
+static inline bool bits_get(const uint64_t *b, size_t i)
+{
+    return (b[i / 64] >> (i % 64)) & 1;
+}
 
 void bits_fill(uint64_t *b, size_t n); /* sets the first n, clears the rest of the last word */
 size_t bits_count(const uint64_t *b, size_t words);

@@ -16,7 +16,10 @@ struct buf {
     bool overflow;
 };
 
-#define BUF_INIT {0}
+#define BUF_INIT                                                                                   \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 void buf_init(struct buf *b, size_t cap);
 void buf_clear(struct buf *b);   /* keeps the memory */

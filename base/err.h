@@ -30,7 +30,10 @@ struct err {
     char msg[480];
 };
 
-#define ERR_INIT {ERR_NONE, ""}
+#define ERR_INIT                                                                                   \
+    {                                                                                              \
+        ERR_NONE, ""                                                                               \
+    }
 
 /* Sets code and message (cut when too long) and returns -1, so that callers write
  * `return err_set(err, ERR_INVALID, "…")`. */

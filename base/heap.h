@@ -22,13 +22,19 @@ struct heap {
     uint64_t next_seq;
 };
 
-#define HEAP_INIT {0}
+#define HEAP_INIT                                                                                  \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 void heap_release(struct heap *h); /* nodes are the caller's */
 void heap_push(struct heap *h, struct heap_node *n, int64_t key);
 struct heap_node *heap_peek(const struct heap *h); /* NULL: empty */
 struct heap_node *heap_pop(struct heap *h);
 void heap_remove(struct heap *h, struct heap_node *n); /* harmless when not in it */
-static inline bool heap_has(const struct heap_node *n) { return n->at != 0; }
+static inline bool heap_has(const struct heap_node *n)
+{
+    return n->at != 0;
+}
 
 #endif

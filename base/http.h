@@ -73,7 +73,8 @@ struct http_vtable {
 };
 
 static inline struct http_op *http_start(struct http *h, const struct http_request *req,
-                                         const struct http_handler *handler, void *arg, struct err *err)
+                                         const struct http_handler *handler, void *arg,
+                                         struct err *err)
 {
     return h->vt->start(h, req, handler, arg, err);
 }

@@ -19,7 +19,10 @@ const char *intern_get(struct intern *t, struct str s);
 const char *intern_ref(struct intern *t, const char *interned);
 void intern_unref(struct intern *t, const char *interned); /* NULL is harmless */
 size_t intern_len(const char *interned);                   /* O(1) */
-static inline struct str intern_str(const char *s) { return s ? (struct str){s, intern_len(s)} : STR_NONE; }
+static inline struct str intern_str(const char *s)
+{
+    return s ? (struct str){s, intern_len(s)} : STR_NONE;
+}
 size_t intern_count(const struct intern *t);
 size_t intern_bytes(const struct intern *t);
 

@@ -33,7 +33,8 @@ struct json_event {
         JSON_EV_NULL,
         JSON_EV_BOOL,
         JSON_EV_NUMBER, /* text: source text */
-        JSON_EV_STRING, /* text: unescaped; YAML plain scalars that are not null, bool or number too */
+        JSON_EV_STRING, /* text: unescaped; YAML plain scalars that are not null, bool or number too
+                         */
         JSON_EV_KEY,
         JSON_EV_OBJECT,
         JSON_EV_OBJECT_END,
@@ -110,8 +111,8 @@ const struct json *json_get(const struct json *j, const char *key);
 const struct json *json_get_str(const struct json *j, struct str key);
 /* Path of keys and array indexes: json_at(j, "spec", "template", NULL). */
 const struct json *json_at(const struct json *j, ...) __attribute__((sentinel));
-struct str json_text(const struct json *j);                  /* string or number, else STR_NONE */
-int64_t json_i64(const struct json *j, int64_t otherwise);   /* whole numbers only */
+struct str json_text(const struct json *j);                /* string or number, else STR_NONE */
+int64_t json_i64(const struct json *j, int64_t otherwise); /* whole numbers only */
 bool json_bool(const struct json *j, bool otherwise);
 bool json_equal(const struct json *a, const struct json *b); /* object order ignored */
 const char *json_type_name(enum json_type t);

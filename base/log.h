@@ -24,9 +24,11 @@ struct log_field {
 #define LOG_STR(k, v) ((struct log_field){.key = (k), .kind = LOG_FIELD_STR, .s = (v)})
 #define LOG_CSTR(k, v) ((struct log_field){.key = (k), .kind = LOG_FIELD_STR, .s = str_from(v)})
 #define LOG_I64(k, v) ((struct log_field){.key = (k), .kind = LOG_FIELD_I64, .i = (v)})
-#define LOG_NS(k, v) ((struct log_field){.key = (k), .kind = LOG_FIELD_NS, .i = (v)}) /* a duration */
+#define LOG_NS(k, v)                                                                               \
+    ((struct log_field){.key = (k), .kind = LOG_FIELD_NS, .i = (v)}) /* a duration */
 #define LOG_BOOL(k, v) ((struct log_field){.key = (k), .kind = LOG_FIELD_BOOL, .i = (v)})
-#define LOG_ERR(e) ((struct log_field){.key = "error", .kind = LOG_FIELD_STR, .s = str_from((e)->msg)})
+#define LOG_ERR(e)                                                                                 \
+    ((struct log_field){.key = "error", .kind = LOG_FIELD_STR, .s = str_from((e)->msg)})
 
 /* Where lines go and which; a process has one. `wall` gives the time (the loop's). */
 void log_setup(enum log_level least, bool text, int fd, int64_t (*wall)(void *arg), void *arg);

@@ -51,10 +51,15 @@ int64_t loop_wall(const struct loop *l); /* ns since 1970 */
 void loop_wall_jump(struct loop *l, int64_t by);
 
 /* Fires once at or after `deadline` (loop_now scale). Starting a started timer moves it. */
-void loop_timer_at(struct loop *l, struct loop_timer *t, int64_t deadline, void (*fn)(void *), void *arg);
-void loop_timer_in(struct loop *l, struct loop_timer *t, int64_t delay, void (*fn)(void *), void *arg);
+void loop_timer_at(struct loop *l, struct loop_timer *t, int64_t deadline, void (*fn)(void *),
+                   void *arg);
+void loop_timer_in(struct loop *l, struct loop_timer *t, int64_t delay, void (*fn)(void *),
+                   void *arg);
 void loop_timer_cancel(struct loop *l, struct loop_timer *t);
-static inline bool loop_timer_active(const struct loop_timer *t) { return heap_has(&t->node); }
+static inline bool loop_timer_active(const struct loop_timer *t)
+{
+    return heap_has(&t->node);
+}
 
 /* Registers or changes interest; level-triggered. The struct must live until loop_fd_remove. */
 int loop_fd_set(struct loop *l, struct loop_fd *f, int events, struct err *err);
@@ -77,6 +82,7 @@ void loop_stop(struct loop *l);
 uint64_t loop_steps(const struct loop *l);
 
 /* SIGTERM, SIGINT and the like as a callback on the loop (epoll only). */
-int loop_signal(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg, struct err *err);
+int loop_signal(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg,
+                struct err *err);
 
 #endif

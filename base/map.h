@@ -23,7 +23,10 @@ struct map {
     size_t n_slots;
 };
 
-#define MAP_INIT {0}
+#define MAP_INIT                                                                                   \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 /* `free_value` may be NULL. */
 void map_release(struct map *m, void (*free_value)(void *));
@@ -37,11 +40,17 @@ void *map_put(struct map *m, struct str key, void *value);
 void **map_slot(struct map *m, struct str key);
 /* Removes and returns the value, or NULL. Safe for the current entry during map_each. */
 void *map_remove(struct map *m, struct str key);
-static inline size_t map_len(const struct map *m) { return m->n_live; }
+static inline size_t map_len(const struct map *m)
+{
+    return m->n_live;
+}
 
 /* Next live entry at or after `i`, or NULL. */
 struct map_entry *map_at(const struct map *m, size_t i);
-static inline struct str map_key(const struct map_entry *e) { return (struct str){e->key, e->key_len}; }
+static inline struct str map_key(const struct map_entry *e)
+{
+    return (struct str){e->key, e->key_len};
+}
 
 /* Do not add while iterating; removing is allowed. */
 #define map_each(m, it)                                                                            \

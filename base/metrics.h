@@ -12,7 +12,7 @@
 
 #define METRICS_SERIES_MAX 20000
 
-struct metrics;       /* a registry */
+struct metrics; /* a registry */
 struct metric_family;
 struct metric;
 
@@ -32,7 +32,8 @@ void metric_add(struct metric *m, double by);
 void metric_set(struct metric *m, double v);
 void metric_observe(struct metric *m, double v); /* histogram */
 double metric_value(const struct metric *m);
-void metric_family_clear(struct metric_family *f); /* drops all series: before a gauge is rewritten */
+void metric_family_clear(
+    struct metric_family *f); /* drops all series: before a gauge is rewritten */
 
 void metrics_print(const struct metrics *m, struct buf *out);
 /* Name, kind, labels and help of every family, as the Markdown table of the reference page. */

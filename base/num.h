@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The weft authors. */
-/* Checked integers: parsing that takes the whole text or nothing, arithmetic that tells overflow. */
+/* Checked integers: parsing that takes the whole text or nothing, arithmetic that tells overflow.
+ */
 #ifndef BASE_NUM_H
 #define BASE_NUM_H
 

@@ -18,7 +18,7 @@ void rng_init(struct rng *r, uint64_t seed);
 /* A generator of its own that depends on the seed and the name only. */
 void rng_split(struct rng *r, uint64_t seed, const char *name);
 uint64_t rng_u64(struct rng *r);
-uint64_t rng_below(struct rng *r, uint64_t n);            /* 0 <= x < n, n > 0, no bias */
+uint64_t rng_below(struct rng *r, uint64_t n);              /* 0 <= x < n, n > 0, no bias */
 int64_t rng_between(struct rng *r, int64_t lo, int64_t hi); /* inclusive */
 bool rng_chance(struct rng *r, uint32_t per_million);
 double rng_unit(struct rng *r); /* [0, 1) */

@@ -5,11 +5,9 @@
  *
  *     struct run_options { int64_t batch_idle; const char *mode; bool take_over; … };
  *     static const struct option run_table[] = {
- *         OPTION_DURATION(struct run_options, batch_idle, "batch-idle-duration", "1s", 0, NS_PER_HOUR,
- *                         "how long no new pod may arrive before a batch is planned"),
- *         OPTION_ENUM(struct run_options, mode, "mode", "observe", "observe|act", "…"),
- *         …
- *         OPTION_END,
+ *         OPTION_DURATION(struct run_options, batch_idle, "batch-idle-duration", "1s", 0,
+ * NS_PER_HOUR, "how long no new pod may arrive before a batch is planned"), OPTION_ENUM(struct
+ * run_options, mode, "mode", "observe", "observe|act", "…"), … OPTION_END,
  *     };
  *
  * Precedence: flags, then the environment (WEFT_ + NAME in upper case, '-' as '_'), then the file,
@@ -29,8 +27,8 @@ enum option_kind {
     OPTION_KIND_SECONDS,  /* as DURATION, printed as seconds (KEDA's bare integers) */
     OPTION_KIND_DECIMAL,  /* double; min..max do not apply */
     OPTION_KIND_STRING,   /* const char *; in the arena given to the reader; NULL when unset */
-    OPTION_KIND_ENUM,     /* const char *, one of `values` ("a|b|c"), points into the table or arena */
-    OPTION_KIND_LIST,     /* const char ** NULL-terminated; flag may repeat, or commas */
+    OPTION_KIND_ENUM, /* const char *, one of `values` ("a|b|c"), points into the table or arena */
+    OPTION_KIND_LIST, /* const char ** NULL-terminated; flag may repeat, or commas */
 };
 
 struct option {
@@ -46,26 +44,49 @@ struct option {
 };
 
 #define OPTION_BOOL(type, member, name_, std, help_)                                               \
-    {.kind = OPTION_KIND_BOOL, .name = name_, .offset = offsetof(type, member), .standard = std, .help = help_}
+    {                                                                                              \
+        .kind = OPTION_KIND_BOOL, .name = name_, .offset = offsetof(type, member),                 \
+        .standard = std, .help = help_                                                             \
+    }
 #define OPTION_INT(type, member, name_, std, min_, max_, help_)                                    \
-    {.kind = OPTION_KIND_INT, .name = name_, .offset = offsetof(type, member), .standard = std,    \
-     .min = min_, .max = max_, .help = help_}
+    {                                                                                              \
+        .kind = OPTION_KIND_INT, .name = name_, .offset = offsetof(type, member), .standard = std, \
+        .min = min_, .max = max_, .help = help_                                                    \
+    }
 #define OPTION_DURATION(type, member, name_, std, min_, max_, help_)                               \
-    {.kind = OPTION_KIND_DURATION, .name = name_, .offset = offsetof(type, member), .standard = std, \
-     .min = min_, .max = max_, .help = help_}
+    {                                                                                              \
+        .kind = OPTION_KIND_DURATION, .name = name_, .offset = offsetof(type, member),             \
+        .standard = std, .min = min_, .max = max_, .help = help_                                   \
+    }
 #define OPTION_SECONDS(type, member, name_, std, min_, max_, help_)                                \
-    {.kind = OPTION_KIND_SECONDS, .name = name_, .offset = offsetof(type, member), .standard = std, \
-     .min = min_, .max = max_, .help = help_}
+    {                                                                                              \
+        .kind = OPTION_KIND_SECONDS, .name = name_, .offset = offsetof(type, member),              \
+        .standard = std, .min = min_, .max = max_, .help = help_                                   \
+    }
 #define OPTION_DECIMAL(type, member, name_, std, help_)                                            \
-    {.kind = OPTION_KIND_DECIMAL, .name = name_, .offset = offsetof(type, member), .standard = std, .help = help_}
+    {                                                                                              \
+        .kind = OPTION_KIND_DECIMAL, .name = name_, .offset = offsetof(type, member),              \
+        .standard = std, .help = help_                                                             \
+    }
 #define OPTION_STRING(type, member, name_, std, help_)                                             \
-    {.kind = OPTION_KIND_STRING, .name = name_, .offset = offsetof(type, member), .standard = std, .help = help_}
+    {                                                                                              \
+        .kind = OPTION_KIND_STRING, .name = name_, .offset = offsetof(type, member),               \
+        .standard = std, .help = help_                                                             \
+    }
 #define OPTION_ENUM(type, member, name_, std, values_, help_)                                      \
-    {.kind = OPTION_KIND_ENUM, .name = name_, .offset = offsetof(type, member), .standard = std,   \
-     .values = values_, .help = help_}
+    {                                                                                              \
+        .kind = OPTION_KIND_ENUM, .name = name_, .offset = offsetof(type, member),                 \
+        .standard = std, .values = values_, .help = help_                                          \
+    }
 #define OPTION_LIST(type, member, name_, std, help_)                                               \
-    {.kind = OPTION_KIND_LIST, .name = name_, .offset = offsetof(type, member), .standard = std, .help = help_}
-#define OPTION_END {.kind = OPTION_KIND_END}
+    {                                                                                              \
+        .kind = OPTION_KIND_LIST, .name = name_, .offset = offsetof(type, member),                 \
+        .standard = std, .help = help_                                                             \
+    }
+#define OPTION_END                                                                                 \
+    {                                                                                              \
+        .kind = OPTION_KIND_END                                                                    \
+    }
 
 /* Fills `to` from flags, environment, file and defaults. Positional arguments come back in
  * `ret_args` (pointers into argv). "--" ends options; "--name=value", "--name value", "-f value",

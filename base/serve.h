@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The weft authors. */
-/* A small web server for health, metrics and pages (libmicrohttpd, only in serve.c), on the loop. */
+/* A small web server for health, metrics and pages (libmicrohttpd, only in serve.c), on the loop.
+ */
 #ifndef BASE_SERVE_H
 #define BASE_SERVE_H
 
@@ -15,7 +16,7 @@ struct serve_request {
 };
 
 struct serve_response {
-    int status; /* starts as 200 */
+    int status;               /* starts as 200 */
     const char *content_type; /* starts as "text/plain; charset=utf-8"; a static string */
     struct buf body;
 };

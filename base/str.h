@@ -19,11 +19,14 @@ struct str {
 };
 
 #define STR(literal) ((struct str){"" literal, sizeof(literal) - 1}) /* a string literal */
-#define STR_INIT(literal) {"" literal, sizeof(literal) - 1}           /* in static initialisers */
+#define STR_INIT(literal)                                                                          \
+    {                                                                                              \
+        "" literal, sizeof(literal) - 1                                                            \
+    } /* in static initialisers */
 #define STR_NONE ((struct str){NULL, 0})
 #define STR_ARG(s) ((int)MIN((s).len, (size_t)0x7fffffff)), ((s).p ? (s).p : "")
 
-struct str str_from(const char *cstr); /* NULL gives STR_NONE */
+struct str str_from(const char *cstr);                    /* NULL gives STR_NONE */
 struct str str_sub(struct str s, size_t from, size_t to); /* clamped */
 
 bool str_eq(struct str a, struct str b);
@@ -38,7 +41,7 @@ size_t str_find_char(struct str s, char c, size_t from);
 struct str str_trim(struct str s); /* ASCII white space */
 
 /* Takes the text before the next `sep` off `*rest`. False when nothing is left: "a,,b" gives
- * "a", "", "b"; "" gives nothing. */
+ * "a", "", "b"; "a," gives "a"; "" gives nothing. */
 bool str_split(struct str *rest, char sep, struct str *ret_part);
 
 /* 64-bit hash, the same on every machine and run. `seed` tells tables apart. */

@@ -19,9 +19,9 @@
 #define TIME_NEVER INT64_MAX /* an instant that never comes, a duration without end */
 
 struct time_civil {
-    int32_t year;                           /* 1..9999 */
+    int32_t year;                            /* 1..9999 */
     int8_t month, day, hour, minute, second; /* 1..12, 1..31, 0..23, 0..59, 0..59 */
-    int8_t weekday;                         /* 0 Sunday */
+    int8_t weekday;                          /* 0 Sunday */
     int32_t nanosecond;
 };
 
@@ -38,7 +38,7 @@ int time_parse_seconds(struct str s, int64_t *ret, struct err *err);
 /* Shortest Go form: "1h30m", "90s" becomes "1m30s", "0s". At most 40 bytes. */
 struct str time_format_duration(char out[40], int64_t d);
 
-void time_to_civil(int64_t t, struct time_civil *ret);   /* UTC */
-int64_t time_from_civil(const struct time_civil *c);     /* UTC; weekday ignored */
+void time_to_civil(int64_t t, struct time_civil *ret); /* UTC */
+int64_t time_from_civil(const struct time_civil *c);   /* UTC; weekday ignored */
 
 #endif

@@ -16,8 +16,8 @@
 #include "base/json.h"
 
 struct yml_limits {
-    size_t bytes_max;   /* 0: 64 MiB */
-    unsigned depth_max; /* 0: JSON_DEPTH_MAX */
+    size_t bytes_max;     /* 0: 64 MiB */
+    unsigned depth_max;   /* 0: JSON_DEPTH_MAX */
     size_t documents_max; /* 0: no limit */
 };
 
