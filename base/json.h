@@ -46,7 +46,12 @@ struct json_event {
     struct json_pos pos;
 };
 
-/* Embedded in whatever consumes events. Returns 0, or -1 with err set to end the parse. */
+/* What a sink may answer to a key: the value that follows is not wanted. It is still checked for
+ * syntax, but no events come for it. */
+#define JSON_SKIP 1
+
+/* Embedded in whatever consumes events. Returns 0, JSON_SKIP (to a key only), or -1 with err set to
+ * end the parse. */
 struct json_sink {
     int (*event)(struct json_sink *sink, const struct json_event *ev, struct err *err);
 };
