@@ -292,7 +292,7 @@ static void check_together(struct annotations_reader *r, const struct labels *l)
                 "combine joins triggers");
 }
 
-static void hash_keys(struct annotations *a, const struct labels *l)
+void annotations_hash(const struct labels *l, char ret[17])
 {
     struct buf all = BUF_INIT;
     for (uint32_t i = 0; i < l->n; i++) {
@@ -305,7 +305,7 @@ static void hash_keys(struct annotations *a, const struct labels *l)
         buf_printf(&all, "%zu:%s%zu:", key.len, l->v[i].key, strlen(l->v[i].value));
         buf_cstr(&all, l->v[i].value);
     }
-    crypto_sha256_hex(buf_view(&all), 16, a->hash);
+    crypto_sha256_hex(buf_view(&all), 16, ret);
     buf_release(&all);
 }
 
@@ -331,7 +331,7 @@ struct annotations *annotations_parse(const struct labels *l, const char *worklo
     /* Empty triggers are absent triggers; unreadable ones are there, and wrong. */
     a->managed = annotations_present(l) && (a->n_triggers || a->n_errors) &&
                  a->class_ == ANNOTATION_CLASS_WEFT;
-    hash_keys(a, l);
+    annotations_hash(l, a->hash);
     return a;
 }
 

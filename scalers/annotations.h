@@ -78,6 +78,9 @@ void annotations_free(struct annotations *a);
 /* Would annotations_parse find triggers? Cheap: for filters. */
 bool annotations_present(const struct labels *annotations);
 
+/* The hash above without reading the values. */
+void annotations_hash(const struct labels *annotations, char ret[17]);
+
 /* "weft.sh/triggers:3:7: message (value)" */
 void annotation_problem_print(const struct annotation_problem *p, struct buf *out);
 

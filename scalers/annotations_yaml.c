@@ -196,6 +196,27 @@ static const struct json *read_metadata(struct annotations_reader *r, const stru
     return out;
 }
 
+/* Each value against its option, so that a lint sees what opening the trigger would. */
+static void check_values(struct annotations_reader *r, const struct option *table, const struct trigger *t)
+{
+    struct arena *arena = &r->out->arena;
+    size_t bytes = 0;
+    for (const struct option *o = table; o->kind != OPTION_KIND_END; o++)
+        bytes = MAX(bytes, o->offset + 16);
+    void *scratch = arena_alloc(arena, bytes);
+    for (const struct option *o = table; scratch && o->kind != OPTION_KIND_END; o++) {
+        const struct json *v = json_get(t->metadata, o->name);
+        char env[128];
+        snprintf(env, sizeof(env), "%.100sFromEnv", o->name);
+        struct str text = str_trim(json_text(v));
+        struct err err = ERR_INIT;
+        if (text.len && schema_set(o, text, arena, scratch, &err) < 0)
+            problem(r, false, v->pos, text, "%s", err.msg);
+        else if (!text.len && o->required && !json_get(t->metadata, env) && !t->auth_name)
+            problem(r, false, t->pos, STR_NONE, "a %s trigger needs %s", t->type, o->name);
+    }
+}
+
 static void read_auth_ref(struct annotations_reader *r, const struct json *j, struct trigger *t)
 {
     if (is_absent(j) || !expect(r, j, JSON_OBJECT, "authenticationRef"))
@@ -235,6 +256,8 @@ static void read_trigger(struct annotations_reader *r, const struct json *j, str
     member_bool(r, j, "useCachedMetrics", &t->use_cached_metrics);
     read_auth_ref(r, json_get(j, "authenticationRef"), t);
     t->metadata = read_metadata(r, json_get(j, "metadata"), table);
+    if (table)
+        check_values(r, table, t);
 }
 
 static void check_names(struct annotations_reader *r)

@@ -77,7 +77,8 @@ static int cron_open(struct scaler *s, const struct json *parameters, struct err
 {
     struct cron_scaler *c = (struct cron_scaler *)(void *)s;
     struct cron_options o = {0};
-    if (schema_read_json(options, parameters, &s->arena, &o, err) < 0)
+    if (schema_defaults(options, &s->arena, &o, err) < 0 ||
+        schema_read_json(options, parameters, &s->arena, &o, err) < 0)
         return -1;
     if (!strcmp(o.start, o.end))
         return err_set(err, ERR_INVALID, "start and end are the same schedule \"%s\"", o.start);

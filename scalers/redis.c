@@ -106,7 +106,9 @@ static int redis_open(struct scaler *s, const struct json *parameters, struct er
     struct arena scratch = ARENA_INIT;
     struct redis_options o = {0};
     struct redis_server server = {0};
-    int result = schema_read_json(options, parameters, &scratch, &o, err);
+    int result = schema_defaults(options, &scratch, &o, err);
+    if (result == 0)
+        result = schema_read_json(options, parameters, &scratch, &o, err);
     if (result == 0)
         result = read_server(&o, &server, err);
     if (result == 0 && !(r->link = redis_link_get(s->host, &server, err)))
