@@ -7,7 +7,8 @@
  * json events, so JSON bytes, YAML and trees all go through the same code.
  *
  * Objects are immutable and reference-counted; one allocation lifetime each. Not for several
- * threads to ref/unref; reading an object from a worker is fine while the loop holds a reference. */
+ * threads to ref/unref; reading an object from a worker is fine while the loop holds a reference.
+ */
 #ifndef KUBE_API_KIND_H
 #define KUBE_API_KIND_H
 
@@ -22,7 +23,8 @@ struct kind {
     bool namespaced;
     size_t size; /* of the C struct, which starts with struct object */
     const struct field *fields;
-    void (*finish)(void *object, struct arena *a); /* derives what is not in the JSON; may be NULL */
+    void (*finish)(void *object,
+                   struct arena *a); /* derives what is not in the JSON; may be NULL */
 };
 
 struct object {
@@ -47,8 +49,10 @@ struct decode_cache *decode_cache_new(void);
 void decode_cache_free(struct decode_cache *c); /* after all its objects are gone */
 size_t decode_cache_bytes(const struct decode_cache *c);
 
-struct object *object_decode(const struct kind *k, struct str json, struct decode_cache *c, struct err *err);
-struct object *object_from_json(const struct kind *k, const struct json *j, struct decode_cache *c, struct err *err);
+struct object *object_decode(const struct kind *k, struct str json, struct decode_cache *c,
+                             struct err *err);
+struct object *object_from_json(const struct kind *k, const struct json *j, struct decode_cache *c,
+                                struct err *err);
 struct object *object_ref(struct object *o);
 void object_unref(struct object *o); /* NULL is harmless */
 
@@ -59,10 +63,10 @@ struct list_meta {
     const char *resource_version, *continue_token; /* NULL: absent */
     int64_t remaining;                             /* -1: not told */
 };
-struct list_decoder *list_decoder_new(const struct kind *k, struct decode_cache *c,
-                                      void (*item)(void *arg, struct object *o),
-                                      void (*bad)(void *arg, const char *name, const struct err *err),
-                                      void *arg);
+struct list_decoder *
+list_decoder_new(const struct kind *k, struct decode_cache *c,
+                 void (*item)(void *arg, struct object *o),
+                 void (*bad)(void *arg, const char *name, const struct err *err), void *arg);
 int list_decoder_feed(struct list_decoder *d, struct str chunk, struct err *err);
 int list_decoder_finish(struct list_decoder *d, struct list_meta *ret, struct err *err);
 void list_decoder_free(struct list_decoder *d);
@@ -71,14 +75,16 @@ void list_decoder_free(struct list_decoder *d);
 enum watch_type { WATCH_ADDED, WATCH_MODIFIED, WATCH_DELETED, WATCH_BOOKMARK, WATCH_ERROR };
 struct watch_event {
     enum watch_type type;
-    struct object *object;        /* borrowed; ref to keep. NULL for ERROR. BOOKMARK: only meta.resource_version */
-    int status_code;              /* ERROR: 410 … */
-    const char *status_message;   /* ERROR */
+    struct object
+        *object; /* borrowed; ref to keep. NULL for ERROR. BOOKMARK: only meta.resource_version */
+    int status_code;            /* ERROR: 410 … */
+    const char *status_message; /* ERROR */
 };
 struct watch_decoder;
-struct watch_decoder *watch_decoder_new(const struct kind *k, struct decode_cache *c,
-                                        void (*event)(void *arg, const struct watch_event *ev),
-                                        void (*bad)(void *arg, const char *name, const struct err *err), void *arg);
+struct watch_decoder *
+watch_decoder_new(const struct kind *k, struct decode_cache *c,
+                  void (*event)(void *arg, const struct watch_event *ev),
+                  void (*bad)(void *arg, const char *name, const struct err *err), void *arg);
 int watch_decoder_feed(struct watch_decoder *d, struct str chunk, struct err *err);
 void watch_decoder_free(struct watch_decoder *d);
 

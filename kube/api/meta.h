@@ -70,7 +70,8 @@ const struct owner_ref *meta_controller(const struct meta *m);
 bool meta_has_finalizer(const struct meta *m, const char *finalizer);
 bool string_list_has(const struct string_list *l, const char *s);
 
-const struct condition *condition_find(const struct conditions *c, const char *type); /* NULL: absent */
+const struct condition *condition_find(const struct conditions *c,
+                                       const char *type); /* NULL: absent */
 bool condition_is(const struct conditions *c, const char *type, enum condition_status s);
 const char *condition_status_name(enum condition_status s); /* "True" "False" "Unknown" */
 

@@ -72,8 +72,10 @@ struct csi_node {
     uint32_t n_drivers;
 };
 
-extern const struct kind kind_lease, kind_secret, kind_configmap, kind_priority_class, kind_namespace;
-extern const struct kind kind_volume_attachment, kind_pvc, kind_pv, kind_storage_class, kind_csi_node;
+extern const struct kind kind_lease, kind_secret, kind_configmap, kind_priority_class,
+    kind_namespace;
+extern const struct kind kind_volume_attachment, kind_pvc, kind_pv, kind_storage_class,
+    kind_csi_node;
 extern const struct kind kind_event; /* decoded as metadata only; written by kube/client/recorder */
 
 const struct data_entry *config_data_get(const struct config_data *d, const char *key);

@@ -18,7 +18,10 @@ struct node {
 };
 
 extern const struct kind kind_node;
-static inline struct node *node_of(struct object *o) { return (struct node *)(void *)o; }
+static inline struct node *node_of(struct object *o)
+{
+    return (struct node *)(void *)o;
+}
 bool node_is_ready(const struct node *n);
 
 #endif

@@ -40,12 +40,21 @@ struct node_template {
     const struct taint *taints, *startup_taints;
     uint32_t n_requirements, n_taints, n_startup_taints;
     struct node_class_ref class_ref;
-    int64_t expire_after; /* ns; TIME_NEVER: never. Default 720h */
+    int64_t expire_after;      /* ns; TIME_NEVER: never. Default 720h */
     int64_t termination_grace; /* ns; -1: unset */
 };
 
-enum consolidation_policy { CONSOLIDATE_WHEN_EMPTY_OR_UNDERUTILIZED, CONSOLIDATE_WHEN_EMPTY, CONSOLIDATE_BALANCED };
-enum disruption_reason { DISRUPT_UNDERUTILIZED = 1, DISRUPT_EMPTY = 2, DISRUPT_DRIFTED = 4, DISRUPT_ALL = 7 };
+enum consolidation_policy {
+    CONSOLIDATE_WHEN_EMPTY_OR_UNDERUTILIZED,
+    CONSOLIDATE_WHEN_EMPTY,
+    CONSOLIDATE_BALANCED
+};
+enum disruption_reason {
+    DISRUPT_UNDERUTILIZED = 1,
+    DISRUPT_EMPTY = 2,
+    DISRUPT_DRIFTED = 4,
+    DISRUPT_ALL = 7
+};
 
 struct disruption_budget {
     const char *nodes;    /* "10%" or "3", validated text */
@@ -58,7 +67,7 @@ struct nodepool {
     struct object obj;
     struct node_template template_;
     enum consolidation_policy policy;
-    int64_t consolidate_after; /* ns; TIME_NEVER: Never */
+    int64_t consolidate_after;               /* ns; TIME_NEVER: Never */
     const struct disruption_budget *budgets; /* the default of one 10 % is filled in */
     uint32_t n_budgets;
     struct resource_list limits; /* resources and "nodes" */
@@ -74,7 +83,10 @@ struct nodepool {
 };
 
 extern const struct kind kind_nodepool;
-static inline struct nodepool *nodepool_of(struct object *o) { return (struct nodepool *)(void *)o; }
+static inline struct nodepool *nodepool_of(struct object *o)
+{
+    return (struct nodepool *)(void *)o;
+}
 
 /* The rules of reference/karpenter.md §7.1 that the schema states, plus the runtime ones: -1 with
  * "spec.path: value: rule". The first fault in field order. */

@@ -9,14 +9,19 @@
 
 struct pdb {
     struct object obj;
-    const struct label_selector *selector; /* NULL matches nothing, empty matches all of the namespace */
+    const struct label_selector
+        *selector; /* NULL matches nothing, empty matches all of the namespace */
     const char *min_available, *max_unavailable; /* text: "2" or "50%"; NULL: absent */
     bool always_allow_unhealthy;                 /* unhealthyPodEvictionPolicy: AlwaysAllow */
     /* status */
-    int64_t disruptions_allowed, current_healthy, desired_healthy, expected_pods, observed_generation;
+    int64_t disruptions_allowed, current_healthy, desired_healthy, expected_pods,
+        observed_generation;
 };
 
 extern const struct kind kind_pdb;
-static inline struct pdb *pdb_of(struct object *o) { return (struct pdb *)(void *)o; }
+static inline struct pdb *pdb_of(struct object *o)
+{
+    return (struct pdb *)(void *)o;
+}
 
 #endif

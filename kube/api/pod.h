@@ -22,12 +22,15 @@ struct pod {
 
 extern const struct kind kind_pod;
 
-static inline struct pod *pod_of(struct object *o) { return (struct pod *)(void *)o; }
+static inline struct pod *pod_of(struct object *o)
+{
+    return (struct pod *)(void *)o;
+}
 
-bool pod_is_terminal(const struct pod *p);      /* Succeeded or Failed */
-bool pod_is_terminating(const struct pod *p);   /* deletion set */
-bool pod_is_mirror(const struct pod *p);        /* a static pod's mirror */
-bool pod_is_daemon(const struct pod *p);        /* owned by a DaemonSet */
+bool pod_is_terminal(const struct pod *p);    /* Succeeded or Failed */
+bool pod_is_terminating(const struct pod *p); /* deletion set */
+bool pod_is_mirror(const struct pod *p);      /* a static pod's mirror */
+bool pod_is_daemon(const struct pod *p);      /* owned by a DaemonSet */
 bool pod_is_ready(const struct pod *p);
 /* Not bound, and the scheduler said Unschedulable (reference/karpenter.md §2.1). */
 bool pod_is_provisionable(const struct pod *p);

@@ -65,16 +65,16 @@ struct affinity {
 struct topology_spread {
     const char *topology_key;
     int32_t max_skew;
-    int32_t min_domains;    /* 0: unset */
-    bool schedule_anyway;   /* else DoNotSchedule */
-    bool affinity_ignore;   /* nodeAffinityPolicy Ignore; default Honor */
-    bool taints_honor;      /* nodeTaintsPolicy Honor; default Ignore */
+    int32_t min_domains;  /* 0: unset */
+    bool schedule_anyway; /* else DoNotSchedule */
+    bool affinity_ignore; /* nodeAffinityPolicy Ignore; default Honor */
+    bool taints_honor;    /* nodeTaintsPolicy Honor; default Ignore */
     const struct label_selector *selector;
     struct string_list match_label_keys;
 };
 
 struct container_port {
-    int32_t host_port; /* 0: none */
+    int32_t host_port;              /* 0: none */
     const char *host_ip, *protocol; /* NULL: 0.0.0.0, TCP */
 };
 
@@ -104,8 +104,8 @@ struct container {
 
 struct pod_volume {
     const char *name;
-    const char *pvc;       /* claim name; of an ephemeral volume: "<pod>-<name>" once it exists */
-    bool ephemeral;        /* a generic ephemeral volume */
+    const char *pvc; /* claim name; of an ephemeral volume: "<pod>-<name>" once it exists */
+    bool ephemeral;  /* a generic ephemeral volume */
     const char *storage_class; /* of the ephemeral template */
 };
 

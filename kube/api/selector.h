@@ -36,7 +36,8 @@ struct label_selector {
 };
 
 bool selector_matches(const struct label_selector *s, const struct labels *labels);
-bool selector_requirement_matches(const struct selector_requirement *r, const struct labels *labels);
+bool selector_requirement_matches(const struct selector_requirement *r,
+                                  const struct labels *labels);
 /* "app=web,tier in (a,b),!x,y!=1" (the query parameter labelSelector). */
 int selector_parse(struct arena *a, struct str text, struct label_selector *ret, struct err *err);
 const char *selector_op_name(enum selector_op op); /* "In" … */

@@ -16,7 +16,7 @@ struct pod_template {
 
 struct workload {
     struct object obj;
-    int64_t replicas;     /* Deployment, ReplicaSet, StatefulSet; default 1 */
+    int64_t replicas; /* Deployment, ReplicaSet, StatefulSet; default 1 */
     const struct label_selector *selector;
     struct pod_template template_; /* of a CronJob: its job's */
     /* Job */
@@ -34,7 +34,11 @@ struct workload {
     struct conditions conditions;
 };
 
-extern const struct kind kind_deployment, kind_replicaset, kind_statefulset, kind_daemonset, kind_job, kind_cronjob;
-static inline struct workload *workload_of(struct object *o) { return (struct workload *)(void *)o; }
+extern const struct kind kind_deployment, kind_replicaset, kind_statefulset, kind_daemonset,
+    kind_job, kind_cronjob;
+static inline struct workload *workload_of(struct object *o)
+{
+    return (struct workload *)(void *)o;
+}
 
 #endif
