@@ -197,7 +197,8 @@ static const struct json *read_metadata(struct annotations_reader *r, const stru
 }
 
 /* Each value against its option, so that a lint sees what opening the trigger would. */
-static void check_values(struct annotations_reader *r, const struct option *table, const struct trigger *t)
+static void check_values(struct annotations_reader *r, const struct option *table,
+                         const struct trigger *t)
 {
     struct arena *arena = &r->out->arena;
     size_t bytes = 0;

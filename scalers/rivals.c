@@ -21,10 +21,10 @@ struct place { /* a namespace */
     char *namespace_;
     struct client_op *op;
     struct loop_timer again;
-    unsigned at;           /* the list under way */
+    unsigned at; /* the list under way */
     bool known;
-    struct map now, next;  /* "kind/name" of a target -> text of its autoscaler */
-    char why[256];         /* the last list failed; empty: it did not */
+    struct map now, next; /* "kind/name" of a target -> text of its autoscaler */
+    char why[256];        /* the last list failed; empty: it did not */
 };
 
 struct rivals {
@@ -41,7 +41,7 @@ static bool same(const struct map *a, const struct map *b)
 {
     if (map_len(a) != map_len(b))
         return false;
-    map_each (a, e) {
+    map_each(a, e) {
         const char *other = map_get(b, map_key(e));
         if (!other || strcmp(other, e->value) != 0)
             return false;
@@ -53,7 +53,8 @@ static void take(struct place *p, const char *kind, const struct json *items)
 {
     for (size_t i = 0; items && items->type == JSON_ARRAY && i < items->n; i++) {
         const struct json *target = json_at(items->items[i], "spec", "scaleTargetRef", NULL);
-        struct str of = json_text(json_get(target, "kind")), name = json_text(json_get(target, "name"));
+        struct str of = json_text(json_get(target, "kind")),
+                   name = json_text(json_get(target, "name"));
         struct str own = json_text(json_at(items->items[i], "metadata", "name", NULL));
         if (!of.len)
             of = STR("Deployment"); /* a ScaledObject's default */
@@ -91,7 +92,8 @@ static void listed(void *arg, const struct client_answer *answer, const struct e
     bool failed = err ? err->code != ERR_NOT_FOUND : !root;
     arena_release(&arena);
     if (failed) { /* what was known stays known */
-        snprintf(p->why, sizeof(p->why), "%s cannot be listed: %.180s", lists[p->at].kind, err ? err->msg : bad.msg);
+        snprintf(p->why, sizeof(p->why), "%s cannot be listed: %.180s", lists[p->at].kind,
+                 err ? err->msg : bad.msg);
         map_clear(&p->next, free);
         loop_timer_in(client_loop(p->rivals->client), &p->again, LIST_RETRY, list, p);
         return;
@@ -105,7 +107,8 @@ static void listed(void *arg, const struct client_answer *answer, const struct e
 static void ask(struct place *p)
 {
     char path[400];
-    snprintf(path, sizeof(path), "/apis/%s/namespaces/%.253s/%s", lists[p->at].group, p->namespace_, lists[p->at].plural);
+    snprintf(path, sizeof(path), "/apis/%s/namespaces/%.253s/%s", lists[p->at].group, p->namespace_,
+             lists[p->at].plural);
     p->op = client_raw(p->rivals->client, "GET", path, NULL, STR_NONE, listed, p);
 }
 
@@ -116,7 +119,8 @@ static void list(void *arg)
     ask(p);
 }
 
-enum rivals_answer rivals_find(struct rivals *r, const char *namespace_, const char *kind, const char *name, char ret_text[320])
+enum rivals_answer rivals_find(struct rivals *r, const char *namespace_, const char *kind,
+                               const char *name, char ret_text[320])
 {
     ret_text[0] = 0;
     struct place *p = map_get(&r->places, str_from(namespace_));
@@ -156,7 +160,8 @@ void rivals_forget(struct rivals *r)
     r->places = (struct map)MAP_INIT;
 }
 
-struct rivals *rivals_new(struct client *c, void (*changed)(void *arg, const char *namespace_), void *arg)
+struct rivals *rivals_new(struct client *c, void (*changed)(void *arg, const char *namespace_),
+                          void *arg)
 {
     struct rivals *r = xcalloc(1, sizeof(*r));
     *r = (struct rivals){.client = c, .changed = changed, .arg = arg};
