@@ -13,16 +13,19 @@
 
 struct cloud_sim;
 
+enum sim_node_stage {
+    SIM_NODE_REGISTERED,   /* create the Node: not Ready, without extended resources */
+    SIM_NODE_READY,        /* Ready becomes True */
+    SIM_NODE_DEVICES,      /* extended resources appear in capacity and allocatable */
+    SIM_NODE_STARTUP_DONE, /* startup taints are removed (by whoever sets them up) */
+};
+
 /* What the host (simulator or `run`) does for it. */
 struct cloud_sim_host {
     /* The instance has booted: make its Node object with these labels, taints and resources.
      * Called again for each stage; the host applies what changed. */
-    void (*node_up)(void *arg, const struct instance *i, const struct launch_request *request, enum sim_node_stage {
-        SIM_NODE_REGISTERED,   /* create the Node: not Ready, without extended resources */
-        SIM_NODE_READY,        /* Ready becomes True */
-        SIM_NODE_DEVICES,      /* extended resources appear in capacity and allocatable */
-        SIM_NODE_STARTUP_DONE, /* startup taints are removed (by whoever sets them up) */
-    } stage);
+    void (*node_up)(void *arg, const struct instance *i, const struct launch_request *request,
+                    enum sim_node_stage stage);
     /* The machine is gone (terminated, interrupted): its kubelet falls silent. The host deletes
      * nothing that a cloud would not; a node lifecycle controller's work is the host's choice. */
     void (*node_down)(void *arg, const struct instance *i);

@@ -70,15 +70,16 @@ void sim_expire_history(struct sim *s);
 struct sim_call {
     int64_t at; /* loop_now */
     const char *client;
-    const char *verb;                /* "create" "update" "patch" "delete" */
+    const char *verb;                         /* "create" "update" "patch" "delete" */
     const char *group, *plural, *subresource; /* subresource NULL: none */
-    const char *namespace_, *name;   /* NULL: none (generateName before it took effect) */
-    int status;                      /* HTTP; 0 before */
+    const char *namespace_, *name;            /* NULL: none (generateName before it took effect) */
+    int status;                               /* HTTP; 0 before */
 };
 /* Called before and after each such call takes effect: the crash points of the kill tests. A call
  * that is cancelled from `before` (its seam closed, say) has no effect; one cancelled from `after`
  * had it. NULL: off. */
-void sim_on_effect(struct sim *s, void (*fn)(void *arg, const struct sim_call *call, bool after), void *arg);
+void sim_on_effect(struct sim *s, void (*fn)(void *arg, const struct sim_call *call, bool after),
+                   void *arg);
 
 /* ---- Resources ---- */
 
@@ -100,21 +101,27 @@ const struct json *sim_apply(struct sim *s, const struct json *object, struct er
 /* sim_apply of JSON text. */
 const struct json *sim_apply_text(struct sim *s, const char *text, struct err *err);
 /* RFC 7396, all fields. */
-const struct json *sim_patch(struct sim *s, const char *kind, const char *namespace_, const char *name,
-                             const char *patch, struct err *err);
+const struct json *sim_patch(struct sim *s, const char *kind, const char *namespace_,
+                             const char *name, const char *patch, struct err *err);
 /* grace_s < 0: the object's own. */
-int sim_delete(struct sim *s, const char *kind, const char *namespace_, const char *name, int64_t grace_s,
-               struct err *err);
-const struct json *sim_get(struct sim *s, const char *kind, const char *namespace_, const char *name);
+int sim_delete(struct sim *s, const char *kind, const char *namespace_, const char *name,
+               int64_t grace_s, struct err *err);
+const struct json *sim_get(struct sim *s, const char *kind, const char *namespace_,
+                           const char *name);
 /* Decoded, for kinds of the table; borrowed as above. */
-struct object *sim_object(struct sim *s, const struct kind *k, const char *namespace_, const char *name);
+struct object *sim_object(struct sim *s, const struct kind *k, const char *namespace_,
+                          const char *name);
 size_t sim_count(struct sim *s, const char *kind);
 /* In key order, as the list was when it began; `fn` may change objects. */
-void sim_each(struct sim *s, const char *kind, void (*fn)(void *arg, const struct json *object), void *arg);
-void sim_each_object(struct sim *s, const struct kind *k, void (*fn)(void *arg, struct object *object), void *arg);
+void sim_each(struct sim *s, const char *kind, void (*fn)(void *arg, const struct json *object),
+              void *arg);
+void sim_each_object(struct sim *s, const struct kind *k,
+                     void (*fn)(void *arg, struct object *object), void *arg);
 
-/* Every change of every object, at once and without lag. `before` NULL: added; `after` NULL: gone. */
-typedef void sim_change(void *arg, const char *kind, const struct json *before, const struct json *after);
+/* Every change of every object, at once and without lag. `before` NULL: added; `after` NULL: gone.
+ */
+typedef void sim_change(void *arg, const char *kind, const struct json *before,
+                        const struct json *after);
 void sim_on_change(struct sim *s, sim_change *fn, void *arg);
 /* The same, decoded, for kinds of the table only: cheap to count with. */
 typedef void sim_object_change(void *arg, struct object *before, struct object *after);
@@ -139,7 +146,8 @@ void sim_node_ready(struct sim *s, const char *name);
 void sim_node_devices(struct sim *s, const char *name, const struct resource_list *capacity,
                       const struct resource_list *allocatable);
 /* Removes a taint, as the agent that set it up would. effect TAINT_ANY_EFFECT: all effects. */
-void sim_node_remove_taint(struct sim *s, const char *name, const char *key, enum taint_effect effect);
+void sim_node_remove_taint(struct sim *s, const char *name, const char *key,
+                           enum taint_effect effect);
 /* The machine is gone or silent: its pods stop being served and nothing on it finishes. After
  * node_not_ready the Node turns Unknown; pods are evicted from it by taint, and deleted for good
  * when the Node is deleted. */
