@@ -20,8 +20,9 @@ void crypto_sha256(struct str data, uint8_t ret_digest[32])
 void crypto_hmac_sha256(struct str key, struct str data, uint8_t ret_mac[32])
 {
     unsigned n = 0;
-    const unsigned char *mac = HMAC(EVP_sha256(), key.len ? key.p : "", (int)key.len,
-                                    (const unsigned char *)(data.len ? data.p : ""), data.len, ret_mac, &n);
+    const unsigned char *mac =
+        HMAC(EVP_sha256(), key.len ? key.p : "", (int)key.len,
+             (const unsigned char *)(data.len ? data.p : ""), data.len, ret_mac, &n);
     assert(mac && n == 32);
     (void)mac;
 }

@@ -4,7 +4,6 @@
 
 #include "base/http.h"
 
-
 #include "base/buf.h"
 #include "base/num.h"
 
@@ -19,19 +18,26 @@ struct str http_header(const struct http_response *r, const char *name)
 /* "Sun, 06 Nov 1994 08:49:37 GMT", the form that RFC 9110 §5.6.7 says to send. */
 static bool parse_http_date(struct str s, int64_t *ret)
 {
-    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     if (s.len != 29 || !str_has_suffix(s, STR(" GMT")))
         return false;
     int64_t day, year, hour, minute, second;
-    if (num_parse_range(str_sub(s, 5, 7), 1, 31, &day, NULL) < 0 || num_parse_range(str_sub(s, 12, 16), 1, 9999, &year, NULL) < 0 ||
-        num_parse_range(str_sub(s, 17, 19), 0, 23, &hour, NULL) < 0 || num_parse_range(str_sub(s, 20, 22), 0, 59, &minute, NULL) < 0 ||
+    if (num_parse_range(str_sub(s, 5, 7), 1, 31, &day, NULL) < 0 ||
+        num_parse_range(str_sub(s, 12, 16), 1, 9999, &year, NULL) < 0 ||
+        num_parse_range(str_sub(s, 17, 19), 0, 23, &hour, NULL) < 0 ||
+        num_parse_range(str_sub(s, 20, 22), 0, 59, &minute, NULL) < 0 ||
         num_parse_range(str_sub(s, 23, 25), 0, 60, &second, NULL) < 0)
         return false;
     for (int month = 0; month < 12; month++) {
         if (!str_eq_c(str_sub(s, 8, 11), months[month]))
             continue;
-        struct time_civil c = {.year = (int32_t)year, .month = (int8_t)(month + 1), .day = (int8_t)day,
-                               .hour = (int8_t)hour, .minute = (int8_t)minute, .second = (int8_t)second};
+        struct time_civil c = {.year = (int32_t)year,
+                               .month = (int8_t)(month + 1),
+                               .day = (int8_t)day,
+                               .hour = (int8_t)hour,
+                               .minute = (int8_t)minute,
+                               .second = (int8_t)second};
         *ret = time_from_civil(&c);
         return true;
     }
@@ -53,8 +59,8 @@ void http_escape(struct buf *out, struct str s)
 {
     for (size_t i = 0; i < s.len; i++) {
         char c = s.p[i];
-        bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-                    c == '_' || c == '~';
+        bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '-' || c == '.' || c == '_' || c == '~';
         if (kept)
             buf_char(out, c);
         else

@@ -47,27 +47,33 @@ static int on_null(void *ctx)
 static int on_boolean(void *ctx, int value)
 {
     struct json_parser *p = ctx;
-    return skip_scalar(p) ? 1 : emit(p, &(struct json_event){.type = JSON_EV_BOOL, .boolean = value != 0});
+    return skip_scalar(p)
+               ? 1
+               : emit(p, &(struct json_event){.type = JSON_EV_BOOL, .boolean = value != 0});
 }
 
 static int on_number(void *ctx, const char *text, size_t len)
 {
     struct json_parser *p = ctx;
-    return skip_scalar(p) ? 1 : emit(p, &(struct json_event){.type = JSON_EV_NUMBER, .text = {text, len}});
+    return skip_scalar(p)
+               ? 1
+               : emit(p, &(struct json_event){.type = JSON_EV_NUMBER, .text = {text, len}});
 }
 
 static int on_string(void *ctx, const unsigned char *text, size_t len)
 {
     struct json_parser *p = ctx;
-    return skip_scalar(p)
-               ? 1
-               : emit(p, &(struct json_event){.type = JSON_EV_STRING, .text = {(const char *)text, len}});
+    return skip_scalar(p) ? 1
+                          : emit(p, &(struct json_event){.type = JSON_EV_STRING,
+                                                         .text = {(const char *)text, len}});
 }
 
 static int on_key(void *ctx, const unsigned char *text, size_t len)
 {
     struct json_parser *p = ctx;
-    return p->skip ? 1 : emit(p, &(struct json_event){.type = JSON_EV_KEY, .text = {(const char *)text, len}});
+    return p->skip ? 1
+                   : emit(p, &(struct json_event){.type = JSON_EV_KEY,
+                                                  .text = {(const char *)text, len}});
 }
 
 static int open_container(struct json_parser *p, enum json_event_type type)
@@ -170,7 +176,8 @@ static int fail(struct json_parser *p, yajl_status status, struct str chunk, str
         unsigned char *text = yajl_get_error(p->yajl, 0, (const unsigned char *)chunk.p, chunk.len);
         struct str line = str_from((const char *)text);
         line = str_trim(str_sub(line, 0, str_find_char(line, '\n', 0)));
-        err_set(&p->err, ERR_INVALID, "not JSON at byte %llu: %.*s", (unsigned long long)at, STR_ARG(line));
+        err_set(&p->err, ERR_INVALID, "not JSON at byte %llu: %.*s", (unsigned long long)at,
+                STR_ARG(line));
         yajl_free_error(p->yajl, text);
     }
     return repeat_error(p, err);
@@ -180,7 +187,8 @@ int json_parser_feed(struct json_parser *p, struct str chunk, struct err *err)
 {
     if (p->failed)
         return repeat_error(p, err);
-    yajl_status status = yajl_parse(p->yajl, (const unsigned char *)(chunk.p ? chunk.p : ""), chunk.len);
+    yajl_status status =
+        yajl_parse(p->yajl, (const unsigned char *)(chunk.p ? chunk.p : ""), chunk.len);
     if (status != yajl_status_ok)
         return fail(p, status, chunk, err);
     p->offset += chunk.len;

@@ -66,7 +66,8 @@ static int add_hash(struct arena *a, struct json_build_frame *f, uint64_t hash, 
     return 0;
 }
 
-static int check_duplicate(struct json_builder *b, struct str key, struct json_pos pos, struct err *err)
+static int check_duplicate(struct json_builder *b, struct str key, struct json_pos pos,
+                           struct err *err)
 {
     struct json_build_frame *f = b->top;
     bool seen = false;
@@ -79,7 +80,8 @@ static int check_duplicate(struct json_builder *b, struct str key, struct json_p
             continue;
         struct str shown = str_sub(key, 0, 40);
         if (pos.line)
-            return err_set(err, ERR_INVALID, "%u:%u: the key '%.*s' stands twice", pos.line, pos.column, STR_ARG(shown));
+            return err_set(err, ERR_INVALID, "%u:%u: the key '%.*s' stands twice", pos.line,
+                           pos.column, STR_ARG(shown));
         return err_set(err, ERR_INVALID, "the key '%.*s' stands twice", STR_ARG(shown));
     }
     return 0;
@@ -192,8 +194,8 @@ void json_builder_init(struct json_builder *b, struct arena *a)
 
 /* ---- Replay ---- */
 
-static int send(struct json_sink *sink, enum json_event_type type, struct str text, bool boolean, struct json_pos pos,
-                struct err *err)
+static int send(struct json_sink *sink, enum json_event_type type, struct str text, bool boolean,
+                struct json_pos pos, struct err *err)
 {
     const struct json_event ev = {.type = type, .boolean = boolean, .text = text, .pos = pos};
     return sink->event(sink, &ev, err);
@@ -222,7 +224,8 @@ int json_replay(const struct json *j, struct json_sink *sink, struct err *err)
             return -1;
         for (size_t i = 0; i < j->n; i++) {
             int answer = send(sink, JSON_EV_KEY, j->members[i].key, false, j->members[i].pos, err);
-            if (answer < 0 || (answer != JSON_SKIP && json_replay(j->members[i].value, sink, err) < 0))
+            if (answer < 0 ||
+                (answer != JSON_SKIP && json_replay(j->members[i].value, sink, err) < 0))
                 return -1;
         }
         return send(sink, JSON_EV_OBJECT_END, STR_NONE, false, j->pos, err);
@@ -255,7 +258,9 @@ const struct json *json_at(const struct json *j, ...)
     while (j && (step = va_arg(args, const char *)) != NULL) {
         int64_t i;
         if (j->type == JSON_ARRAY)
-            j = num_parse_i64(str_from(step), &i, NULL) == 0 && i >= 0 && (size_t)i < j->n ? j->items[i] : NULL;
+            j = num_parse_i64(str_from(step), &i, NULL) == 0 && i >= 0 && (size_t)i < j->n
+                    ? j->items[i]
+                    : NULL;
         else
             j = json_get(j, step);
     }
@@ -320,7 +325,8 @@ bool json_equal(const struct json *a, const struct json *b)
 
 const char *json_type_name(enum json_type t)
 {
-    static const char *const names[] = {"null", "a boolean", "a number", "a string", "a list", "an object"};
+    static const char *const names[] = {"null",     "a boolean", "a number",
+                                        "a string", "a list",    "an object"};
     return (size_t)t < ARRAY_LEN(names) ? names[t] : "nothing";
 }
 
@@ -376,7 +382,8 @@ struct json *json_new_object(struct arena *a)
 }
 
 /* Room for element n of an arena array that has grown by doubling from 4: it is full exactly when n
- * is 0 or a power of two from 4 on. Arrays that a parse has made exact are copied at the first add. */
+ * is 0 or a power of two from 4 on. Arrays that a parse has made exact are copied at the first add.
+ */
 static void *grow(struct arena *a, void *v, size_t n, size_t size)
 {
     void *grown = arena_array(a, n < 4 ? 4 : n * 2, size);
@@ -447,7 +454,8 @@ struct json *json_merge_patch(struct arena *a, const struct json *target, const 
             struct json *value = target->members[i].value;
             if (change && change->type == JSON_NULL)
                 continue;
-            json_object_set(a, merged, target->members[i].key, change ? json_merge_patch(a, value, change) : value);
+            json_object_set(a, merged, target->members[i].key,
+                            change ? json_merge_patch(a, value, change) : value);
         }
     }
     for (size_t i = 0; i < patch->n; i++) {

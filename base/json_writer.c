@@ -86,7 +86,10 @@ static size_t utf8_len(const unsigned char *p, size_t left)
 {
     if (p[0] < 0x80)
         return 1;
-    size_t n = p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : 0;
+    size_t n = p[0] >= 0xf0 && p[0] <= 0xf4  ? 4
+               : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+               : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+                                             : 0;
     if (n == 0 || n > left)
         return 0;
     for (size_t i = 1; i < n; i++)
@@ -99,7 +102,8 @@ static size_t utf8_len(const unsigned char *p, size_t left)
 
 static void write_escape(struct buf *out, unsigned char c)
 {
-    static const char letters[] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't', ['"'] = '"', ['\\'] = '\\'};
+    static const char letters[] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
+                                   ['\t'] = 't', ['"'] = '"',  ['\\'] = '\\'};
     if (c < sizeof(letters) && letters[c])
         buf_printf(out, "\\%c", letters[c]);
     else

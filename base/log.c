@@ -75,8 +75,8 @@ static void write_field_json(struct json_writer *w, const struct log_field *f)
     }
 }
 
-static void write_json(struct buf *out, enum log_level level, struct str ts, const char *msg, const struct log_field *fields,
-                       size_t n)
+static void write_json(struct buf *out, enum log_level level, struct str ts, const char *msg,
+                       const struct log_field *fields, size_t n)
 {
     struct json_writer w;
     json_writer_init(&w, out, 0);
@@ -89,8 +89,8 @@ static void write_json(struct buf *out, enum log_level level, struct str ts, con
     json_w_object_end(&w);
 }
 
-static void write_text(struct buf *out, enum log_level level, struct str ts, const char *msg, const struct log_field *fields,
-                       size_t n)
+static void write_text(struct buf *out, enum log_level level, struct str ts, const char *msg,
+                       const struct log_field *fields, size_t n)
 {
     buf_printf(out, "%.*s %-5s %s", STR_ARG(ts), level_name(level), msg);
     for (size_t i = 0; i < n; i++) {

@@ -32,7 +32,8 @@ int64_t loop_wall(const struct loop *l)
     return l->backend->wall((struct loop *)(uintptr_t)l);
 }
 
-void loop_timer_at(struct loop *l, struct loop_timer *t, int64_t deadline, void (*fn)(void *), void *arg)
+void loop_timer_at(struct loop *l, struct loop_timer *t, int64_t deadline, void (*fn)(void *),
+                   void *arg)
 {
     heap_remove(&l->timers, &t->node);
     t->fn = fn;
@@ -40,7 +41,8 @@ void loop_timer_at(struct loop *l, struct loop_timer *t, int64_t deadline, void 
     heap_push(&l->timers, &t->node, deadline);
 }
 
-void loop_timer_in(struct loop *l, struct loop_timer *t, int64_t delay, void (*fn)(void *), void *arg)
+void loop_timer_in(struct loop *l, struct loop_timer *t, int64_t delay, void (*fn)(void *),
+                   void *arg)
 {
     loop_timer_at(l, t, num_add_sat(l->now, delay), fn, arg);
 }
@@ -76,7 +78,8 @@ void loop_unhold(struct loop *l)
     l->holds--;
 }
 
-int loop_signal(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg, struct err *err)
+int loop_signal(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg,
+                struct err *err)
 {
     return l->backend->signal(l, signum, fn, arg, err);
 }
@@ -146,7 +149,7 @@ void loop_run_until(struct loop *l, int64_t deadline)
 {
     l->stopping = false;
     while (!l->stopping && run_round(l, deadline))
-        if (l->now >= deadline && (!heap_peek(&l->timers) || heap_peek(&l->timers)->key > deadline) &&
-            !run_posted(l))
+        if (l->now >= deadline &&
+            (!heap_peek(&l->timers) || heap_peek(&l->timers)->key > deadline) && !run_posted(l))
             break;
 }

@@ -23,7 +23,8 @@ struct loop_backend {
     void (*post)(struct loop *l, struct loop_post_item item); /* from any thread */
     /* Takes what was posted: fills the caller's array and returns how many. */
     size_t (*take_posted)(struct loop *l, struct loop_post_item *out, size_t n);
-    int (*signal)(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg, struct err *err);
+    int (*signal)(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg,
+                  struct err *err);
     void (*free)(struct loop *l);
 };
 

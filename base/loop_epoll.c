@@ -104,7 +104,8 @@ static int epoll_fd_set(struct loop *l, struct loop_fd *f, int events, struct er
 {
     struct loop_epoll *e = of(l);
     struct epoll_event ev = {.data.ptr = f};
-    ev.events = (events & LOOP_READ ? (uint32_t)EPOLLIN | EPOLLRDHUP : 0) | (events & LOOP_WRITE ? (uint32_t)EPOLLOUT : 0);
+    ev.events = (events & LOOP_READ ? (uint32_t)EPOLLIN | EPOLLRDHUP : 0) |
+                (events & LOOP_WRITE ? (uint32_t)EPOLLOUT : 0);
     if (epoll_ctl(e->epoll, f->active ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, f->fd, &ev) < 0)
         return err_errno(err, errno, "cannot watch descriptor %d", f->fd);
     f->events = events;
@@ -167,12 +168,14 @@ static void read_signals(void *arg, int events UNUSED)
                 e->handlers.v[i].fn(e->handlers.v[i].arg, e->handlers.v[i].signum);
 }
 
-static int epoll_signal(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg, struct err *err)
+static int epoll_signal(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg,
+                        struct err *err)
 {
     struct loop_epoll *e = of(l);
     sigaddset(&e->signals, signum);
     pthread_sigmask(SIG_BLOCK, &e->signals, NULL);
-    int fd = signalfd(e->signal_fd.active ? e->signal_fd.fd : -1, &e->signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    int fd = signalfd(e->signal_fd.active ? e->signal_fd.fd : -1, &e->signals,
+                      SFD_NONBLOCK | SFD_CLOEXEC);
     if (fd < 0)
         return err_errno(err, errno, "cannot watch signal %d", signum);
     vec_push(&e->handlers, (struct signal_handler){signum, fn, arg});

@@ -42,15 +42,14 @@ static bool virtual_wait(struct loop *l, int64_t deadline)
     return true;
 }
 
-static int virtual_fd_set(struct loop *l UNUSED, struct loop_fd *f UNUSED, int events UNUSED, struct err *err)
+static int virtual_fd_set(struct loop *l UNUSED, struct loop_fd *f UNUSED, int events UNUSED,
+                          struct err *err)
 {
     assert(!"descriptors have no place under virtual time");
     return err_set(err, ERR_INVALID, "no descriptors under virtual time");
 }
 
-static void virtual_fd_remove(struct loop *l UNUSED, struct loop_fd *f UNUSED)
-{
-}
+static void virtual_fd_remove(struct loop *l UNUSED, struct loop_fd *f UNUSED) {}
 
 static void virtual_post(struct loop *l, struct loop_post_item item)
 {

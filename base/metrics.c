@@ -15,9 +15,9 @@
 
 struct metric {
     struct metric_family *family;
-    double value;        /* of a histogram: the sum */
-    uint64_t count;      /* histogram */
-    uint64_t *buckets;   /* histogram: observations at or below each bound */
+    double value;      /* of a histogram: the sum */
+    uint64_t count;    /* histogram */
+    uint64_t *buckets; /* histogram: observations at or below each bound */
 };
 
 struct metric_family {
@@ -66,8 +66,9 @@ void metrics_free(struct metrics *m)
     free(m);
 }
 
-struct metric_family *metrics_family(struct metrics *m, enum metric_kind kind, const char *name, const char *help,
-                                     const char *labels, const double *buckets, size_t n_buckets)
+struct metric_family *metrics_family(struct metrics *m, enum metric_kind kind, const char *name,
+                                     const char *help, const char *labels, const double *buckets,
+                                     size_t n_buckets)
 {
     void **slot = map_slot(&m->families, str_from(name));
     if (*slot)
@@ -178,7 +179,8 @@ static void print_number(struct buf *out, double v)
         buf_printf(out, "%.9g", v);
 }
 
-static void print_sample(struct buf *out, const char *name, const char *suffix, struct str labels, const char *bound, double v)
+static void print_sample(struct buf *out, const char *name, const char *suffix, struct str labels,
+                         const char *bound, double v)
 {
     buf_printf(out, "%s%s", name, suffix);
     if (labels.len || bound) {
@@ -193,7 +195,8 @@ static void print_sample(struct buf *out, const char *name, const char *suffix, 
     buf_char(out, '\n');
 }
 
-static void print_histogram(struct buf *out, const struct metric_family *f, struct str labels, const struct metric *m)
+static void print_histogram(struct buf *out, const struct metric_family *f, struct str labels,
+                            const struct metric *m)
 {
     for (size_t i = 0; i < f->n_bounds; i++) {
         char bound[32];
@@ -213,14 +216,16 @@ static const char *kind_name(enum metric_kind k)
 
 void metrics_print(const struct metrics *m, struct buf *out)
 {
-    map_each (&m->families, e) {
+    map_each(&m->families, e) {
         const struct metric_family *f = e->value;
-        buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name, kind_name(f->kind));
-        map_each (&f->series, s) {
+        buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name,
+                   kind_name(f->kind));
+        map_each(&f->series, s) {
             if (f->kind == METRIC_HISTOGRAM)
                 print_histogram(out, f, map_key(s), s->value);
             else
-                print_sample(out, f->name, "", map_key(s), NULL, ((const struct metric *)s->value)->value);
+                print_sample(out, f->name, "", map_key(s), NULL,
+                             ((const struct metric *)s->value)->value);
         }
     }
 }
@@ -228,7 +233,7 @@ void metrics_print(const struct metrics *m, struct buf *out)
 void metrics_docs(const struct metrics *m, struct buf *out)
 {
     buf_cstr(out, "| metric | kind | labels | meaning |\n|---|---|---|---|\n");
-    map_each (&m->families, e) {
+    map_each(&m->families, e) {
         const struct metric_family *f = e->value;
         buf_printf(out, "| `%s` | %s | ", f->name, kind_name(f->kind));
         for (size_t i = 0; i < f->n_labels; i++)

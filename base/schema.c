@@ -60,7 +60,8 @@ static int set_int(const struct option *o, struct str text, int64_t *to, struct 
     if (num_parse_i64(text, &v, err) < 0)
         return -1;
     if (v < o->min || v > o->max)
-        return err_set(err, ERR_INVALID, "%lld is not between %lld and %lld", (long long)v, (long long)o->min, (long long)o->max);
+        return err_set(err, ERR_INVALID, "%lld is not between %lld and %lld", (long long)v,
+                       (long long)o->min, (long long)o->max);
     *to = v;
     return 0;
 }
@@ -72,8 +73,8 @@ static int set_duration(const struct option *o, struct str text, int64_t *to, st
     if (time_parse_seconds(text, &v, err) < 0)
         return -1;
     if (v < o->min || v > o->max)
-        return err_set(err, ERR_INVALID, "'%.*s' is not between %s and %s", STR_ARG(text), time_format_duration(min, o->min).p,
-                       time_format_duration(max, o->max).p);
+        return err_set(err, ERR_INVALID, "'%.*s' is not between %s and %s", STR_ARG(text),
+                       time_format_duration(min, o->min).p, time_format_duration(max, o->max).p);
     *to = v;
     return 0;
 }
@@ -93,7 +94,8 @@ int schema_set(const struct option *o, struct str text, struct arena *a, void *t
         return num_parse_double(text, at, err);
     case OPTION_KIND_ENUM:
         if (!is_one_of(o->values, text))
-            return err_set(err, ERR_INVALID, "'%.*s' is none of %s", STR_ARG(str_sub(text, 0, 40)), o->values);
+            return err_set(err, ERR_INVALID, "'%.*s' is none of %s", STR_ARG(str_sub(text, 0, 40)),
+                           o->values);
         /* fall through */
     case OPTION_KIND_STRING: {
         char *copy = arena_cstr(a, text);
@@ -141,7 +143,8 @@ const char *schema_nearest(const struct option *table, struct str name)
     return best;
 }
 
-static int unknown(const struct option *table, const char *prefix, struct str name, struct json_pos pos, struct err *err)
+static int unknown(const struct option *table, const char *prefix, struct str name,
+                   struct json_pos pos, struct err *err)
 {
     const char *near = schema_nearest(table, name);
     char where[32] = "";
@@ -149,13 +152,15 @@ static int unknown(const struct option *table, const char *prefix, struct str na
         snprintf(where, sizeof(where), "%u:%u: ", pos.line, pos.column);
     struct str shown = str_sub(name, 0, 60);
     if (near)
-        return err_set(err, ERR_INVALID, "%sthere is no option %s%.*s; did you mean %s%s?", where, prefix, STR_ARG(shown), prefix, near);
+        return err_set(err, ERR_INVALID, "%sthere is no option %s%.*s; did you mean %s%s?", where,
+                       prefix, STR_ARG(shown), prefix, near);
     return err_set(err, ERR_INVALID, "%sthere is no option %s%.*s", where, prefix, STR_ARG(shown));
 }
 
 /* ---- JSON objects ---- */
 
-static int set_from_json(const struct option *o, const struct json *j, struct arena *a, void *to, struct err *err)
+static int set_from_json(const struct option *o, const struct json *j, struct arena *a, void *to,
+                         struct err *err)
 {
     if (j->type == JSON_ARRAY && o->kind == OPTION_KIND_LIST) {
         *(const char ***)member(o, to) = NULL;
@@ -165,7 +170,8 @@ static int set_from_json(const struct option *o, const struct json *j, struct ar
         return 0;
     }
     if (j->type == JSON_ARRAY || j->type == JSON_OBJECT)
-        return err_set(err, ERR_INVALID, "%s stands where a value is needed", json_type_name(j->type));
+        return err_set(err, ERR_INVALID, "%s stands where a value is needed",
+                       json_type_name(j->type));
     if (j->type == JSON_NULL)
         return 0;
     if (o->kind == OPTION_KIND_LIST)
@@ -174,10 +180,12 @@ static int set_from_json(const struct option *o, const struct json *j, struct ar
     return schema_set(o, text, a, to, err);
 }
 
-int schema_read_json(const struct option *table, const struct json *object, struct arena *a, void *to, struct err *err)
+int schema_read_json(const struct option *table, const struct json *object, struct arena *a,
+                     void *to, struct err *err)
 {
     if (object->type != JSON_OBJECT)
-        return err_set(err, ERR_INVALID, "%u:%u: an object is needed, not %s", object->pos.line, object->pos.column, json_type_name(object->type));
+        return err_set(err, ERR_INVALID, "%u:%u: an object is needed, not %s", object->pos.line,
+                       object->pos.column, json_type_name(object->type));
     for (size_t i = 0; i < object->n; i++) {
         const struct json_member *m = &object->members[i];
         const struct option *o = find(table, m->key);
@@ -185,7 +193,8 @@ int schema_read_json(const struct option *table, const struct json *object, stru
             return unknown(table, "", m->key, m->pos, err);
         if (set_from_json(o, m->value, a, to, err) < 0) {
             if (m->value->pos.line)
-                return err_prefix(err, "%u:%u: %s", m->value->pos.line, m->value->pos.column, o->name);
+                return err_prefix(err, "%u:%u: %s", m->value->pos.line, m->value->pos.column,
+                                  o->name);
             return err_prefix(err, "%s", o->name);
         }
     }
@@ -216,7 +225,8 @@ static int read_file(const char *path, struct buf *ret, struct err *err)
     return 0;
 }
 
-static int read_config(const struct option *table, const char *path, struct arena *a, void *to, struct err *err)
+static int read_config(const struct option *table, const char *path, struct arena *a, void *to,
+                       struct err *err)
 {
     CLEANUP(buf_release) struct buf text = BUF_INIT;
     struct json *document = NULL;
@@ -269,7 +279,8 @@ struct command_line {
 };
 
 /* The value of a flag: after '=', or the next argument. */
-static int take_value(struct command_line *c, struct str name, bool has_value, struct str *value, struct err *err)
+static int take_value(struct command_line *c, struct str name, bool has_value, struct str *value,
+                      struct err *err)
 {
     if (has_value)
         return 0;
@@ -283,7 +294,8 @@ static int take_long(struct command_line *c, struct str text, struct err *err)
 {
     size_t equals = str_find_char(text, '=', 0);
     bool has_value = equals != SIZE_MAX;
-    struct str name = str_sub(text, 0, equals), value = has_value ? str_sub(text, equals + 1, text.len) : STR("true");
+    struct str name = str_sub(text, 0, equals),
+               value = has_value ? str_sub(text, equals + 1, text.len) : STR("true");
     if (str_eq_c(name, "help")) {
         c->help = true;
         return 0;
@@ -316,7 +328,8 @@ static int take_short(struct command_line *c, const char *text, struct err *err)
         if (!o->short_name || o->short_name != text[1])
             continue;
         struct str value = o->kind == OPTION_KIND_BOOL ? STR("true") : str_from(text + 2);
-        if (o->kind != OPTION_KIND_BOOL && take_value(c, str_from(o->name), value.len > 0, &value, err) < 0)
+        if (o->kind != OPTION_KIND_BOOL &&
+            take_value(c, str_from(o->name), value.len > 0, &value, err) < 0)
             return -1;
         vec_push(&c->flags, (struct flag){o, value, false});
         return 0;
@@ -333,7 +346,8 @@ static int take_arguments(struct command_line *c, struct err *err)
             vec_push(&c->arguments, text);
         else if (strcmp(text, "--") == 0)
             options = false;
-        else if ((text[1] == '-' ? take_long(c, str_from(text + 2), err) : take_short(c, text, err)) < 0)
+        else if ((text[1] == '-' ? take_long(c, str_from(text + 2), err)
+                                 : take_short(c, text, err)) < 0)
             return -1;
     }
     return 0;
@@ -365,8 +379,8 @@ static int apply_all(struct command_line *c, struct arena *a, void *to, struct e
     return read_environment(c->table, a, to, err) < 0 ? -1 : apply_flags(c, a, to, err);
 }
 
-int schema_read(const struct option *table, int argc, char **argv, struct arena *a, void *to, struct schema_args *ret_args,
-                bool *ret_help, struct err *err)
+int schema_read(const struct option *table, int argc, char **argv, struct arena *a, void *to,
+                struct schema_args *ret_args, bool *ret_help, struct err *err)
 {
     struct command_line c = {.table = table, .argc = argc, .argv = argv};
     int code = take_arguments(&c, err);
@@ -388,7 +402,8 @@ int schema_read(const struct option *table, int argc, char **argv, struct arena 
 
 static void describe(const struct option *o, struct buf *out)
 {
-    static const char *const kinds[] = {"", "", " N", " DURATION", " SECONDS", " NUMBER", " TEXT", "", " LIST"};
+    static const char *const kinds[] = {"",        "",      " N", " DURATION", " SECONDS",
+                                        " NUMBER", " TEXT", "",   " LIST"};
     if (o->short_name)
         buf_printf(out, "-%c, ", o->short_name);
     buf_printf(out, "--%s", o->name);
@@ -401,13 +416,15 @@ static void describe(const struct option *o, struct buf *out)
 static void bounds(const struct option *o, struct buf *out)
 {
     char min[40], max[40];
-    bool bounded = o->kind == OPTION_KIND_INT || o->kind == OPTION_KIND_DURATION || o->kind == OPTION_KIND_SECONDS;
+    bool bounded = o->kind == OPTION_KIND_INT || o->kind == OPTION_KIND_DURATION ||
+                   o->kind == OPTION_KIND_SECONDS;
     if (!bounded || (o->min == INT64_MIN && o->max == INT64_MAX))
         return;
     if (o->kind == OPTION_KIND_INT)
         buf_printf(out, "%lld to %lld", (long long)o->min, (long long)o->max);
     else
-        buf_printf(out, "%s to %s", time_format_duration(min, o->min).p, time_format_duration(max, o->max).p);
+        buf_printf(out, "%s to %s", time_format_duration(min, o->min).p,
+                   time_format_duration(max, o->max).p);
 }
 
 /* Wraps words at `columns`, with later lines indented. */
@@ -437,7 +454,8 @@ void schema_help(const struct option *table, unsigned columns, struct buf *out)
         buf_cstr(&right, o->help);
         bounds(o, &range);
         if (o->standard && *o->standard && o->kind != OPTION_KIND_BOOL)
-            buf_printf(&right, " (default %s%s%s)", o->standard, range.len ? "; " : "", range.len ? range.data : "");
+            buf_printf(&right, " (default %s%s%s)", o->standard, range.len ? "; " : "",
+                       range.len ? range.data : "");
         else if (range.len)
             buf_printf(&right, " (%s)", range.data);
         buf_printf(out, "  %-26s", left.data);
@@ -453,8 +471,8 @@ void schema_docs(const struct option *table, struct buf *out)
     for (const struct option *o = table; o->kind != OPTION_KIND_END; o++) {
         CLEANUP(buf_release) struct buf range = BUF_INIT;
         bounds(o, &range);
-        buf_printf(out, "| `--%s` | %s%s%s | ", o->name, o->standard && *o->standard ? "`" : "", o->standard ? o->standard : "",
-                   o->standard && *o->standard ? "`" : "");
+        buf_printf(out, "| `--%s` | %s%s%s | ", o->name, o->standard && *o->standard ? "`" : "",
+                   o->standard ? o->standard : "", o->standard && *o->standard ? "`" : "");
         if (o->kind == OPTION_KIND_ENUM) {
             struct str rest = str_from(o->values), value;
             for (bool first = true; str_split(&rest, '|', &value); first = false)

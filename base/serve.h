@@ -11,8 +11,9 @@
 struct serve;
 
 struct serve_request {
-    struct str method, path, query;
-    struct str body; /* at most 64 KiB; larger is refused with 413 */
+    struct str method, path;
+    struct str query; /* "a=b&c", percent-decoded */
+    struct str body;  /* at most 64 KiB; larger is refused with 413 */
 };
 
 struct serve_response {

@@ -23,8 +23,9 @@ struct worker_job {
 
 struct worker {
     struct loop *loop;
-    struct worker_job *live; /* every job whose callbacks are still to come; the loop's thread only */
-    pthread_mutex_t lock;    /* guards what follows */
+    struct worker_job
+        *live;            /* every job whose callbacks are still to come; the loop's thread only */
+    pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
     struct worker_job *first, **last;
     bool stopping;
@@ -112,11 +113,16 @@ static void run_virtual(void *arg)
     finish(j);
 }
 
-struct worker_job *worker_start(struct worker *w, int64_t virtual_cost, void (*run)(void *arg), void (*dispose)(void *arg),
-                                void (*done)(void *arg), void *arg)
+struct worker_job *worker_start(struct worker *w, int64_t virtual_cost, void (*run)(void *arg),
+                                void (*dispose)(void *arg), void (*done)(void *arg), void *arg)
 {
     struct worker_job *j = xcalloc(1, sizeof(*j));
-    *j = (struct worker_job){.worker = w, .run = run, .dispose = dispose, .done = done, .arg = arg, .next_live = w->live};
+    *j = (struct worker_job){.worker = w,
+                             .run = run,
+                             .dispose = dispose,
+                             .done = done,
+                             .arg = arg,
+                             .next_live = w->live};
     if (w->live)
         w->live->prev_live = j;
     w->live = j;

@@ -61,7 +61,8 @@ static int check_depth(struct str text, unsigned depth_max, struct err *err)
                 i++;
         } else if (c == '[' || c == '{') {
             if (++open > flow_max)
-                return err_set(err, ERR_INVALID, "%zu:%zu: nested deeper than %u levels", line, column, depth_max);
+                return err_set(err, ERR_INVALID, "%zu:%zu: nested deeper than %u levels", line,
+                               column, depth_max);
         } else if ((c == ']' || c == '}') && open) {
             open--;
         }
@@ -92,7 +93,8 @@ static bool is_number(struct str s)
 static void classify(struct json *j, struct str text, bool plain)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
-    static const char *const yes[] = {"true", "True", "TRUE"}, *const no[] = {"false", "False", "FALSE"};
+    static const char *const yes[] = {"true", "True", "TRUE"}, *const no[] = {"false", "False",
+                                                                              "FALSE"};
     j->type = JSON_STRING;
     if (!plain)
         return;
@@ -139,8 +141,10 @@ static int send_scalar(struct reader *r, struct json_builder *b, const yaml_even
     struct json j = {0};
     struct str text = {(const char *)e->data.scalar.value, e->data.scalar.length};
     classify(&j, text, e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE);
-    static const enum json_event_type types[] = {
-        [JSON_NULL] = JSON_EV_NULL, [JSON_BOOL] = JSON_EV_BOOL, [JSON_NUMBER] = JSON_EV_NUMBER, [JSON_STRING] = JSON_EV_STRING};
+    static const enum json_event_type types[] = {[JSON_NULL] = JSON_EV_NULL,
+                                                 [JSON_BOOL] = JSON_EV_BOOL,
+                                                 [JSON_NUMBER] = JSON_EV_NUMBER,
+                                                 [JSON_STRING] = JSON_EV_STRING};
     struct json_event ev = {.type = types[j.type], .boolean = j.boolean, .text = text};
     return send(r, b, &ev, e->start_mark);
 }
@@ -165,7 +169,8 @@ static void after_value(struct levels *l)
         l->key_next[l->depth] = 1;
 }
 
-static int open_container(struct reader *r, struct json_builder *b, struct levels *l, const yaml_event_t *e)
+static int open_container(struct reader *r, struct json_builder *b, struct levels *l,
+                          const yaml_event_t *e)
 {
     if (l->is_object[l->depth] && l->key_next[l->depth])
         return fail_at(r, e->start_mark, "a key must be a plain text");
@@ -178,21 +183,26 @@ static int open_container(struct reader *r, struct json_builder *b, struct level
     return send(r, b, &ev, e->start_mark);
 }
 
-static int close_container(struct reader *r, struct json_builder *b, struct levels *l, const yaml_event_t *e)
+static int close_container(struct reader *r, struct json_builder *b, struct levels *l,
+                           const yaml_event_t *e)
 {
-    struct json_event ev = {.type = l->is_object[l->depth] ? JSON_EV_OBJECT_END : JSON_EV_ARRAY_END};
+    struct json_event ev = {.type =
+                                l->is_object[l->depth] ? JSON_EV_OBJECT_END : JSON_EV_ARRAY_END};
     l->depth--;
     after_value(l);
     return send(r, b, &ev, e->start_mark);
 }
 
-static int take_event(struct reader *r, struct json_builder *b, struct levels *l, const yaml_event_t *e)
+static int take_event(struct reader *r, struct json_builder *b, struct levels *l,
+                      const yaml_event_t *e)
 {
     switch (e->type) {
     case YAML_SCALAR_EVENT:
         if (l->is_object[l->depth] && l->key_next[l->depth]) {
             l->key_next[l->depth] = 0;
-            struct json_event ev = {.type = JSON_EV_KEY, .text = {(const char *)e->data.scalar.value, e->data.scalar.length}};
+            struct json_event ev = {
+                .type = JSON_EV_KEY,
+                .text = {(const char *)e->data.scalar.value, e->data.scalar.length}};
             return send(r, b, &ev, e->start_mark);
         }
         after_value(l);
@@ -217,7 +227,8 @@ static int read_document(struct reader *r, struct json **ret)
     for (;;) {
         yaml_event_t e;
         if (!yaml_parser_parse(&r->yaml, &e))
-            return fail_at(r, r->yaml.problem_mark, "%s", r->yaml.problem ? r->yaml.problem : "not YAML");
+            return fail_at(r, r->yaml.problem_mark, "%s",
+                           r->yaml.problem ? r->yaml.problem : "not YAML");
         bool end = e.type == YAML_DOCUMENT_END_EVENT;
         int code = check_event(r, &e) < 0 ? -1 : end ? 0 : take_event(r, &b, &levels, &e);
         yaml_event_delete(&e);
@@ -250,7 +261,8 @@ static int read_all(struct reader *r, size_t documents_max, struct yml_documents
         if (!document || document->type == JSON_NULL) /* empty, or comments only */
             continue;
         if (documents_max && ret->n == documents_max)
-            return fail_at(r, mark, "more than %zu document%s", documents_max, documents_max == 1 ? "" : "s");
+            return fail_at(r, mark, "more than %zu document%s", documents_max,
+                           documents_max == 1 ? "" : "s");
         if (ret->n == room) {
             room = room ? room * 2 : 4;
             struct json **grown = ARENA_NEW_ARRAY(r->arena, struct json *, room);
@@ -264,13 +276,15 @@ static int read_all(struct reader *r, size_t documents_max, struct yml_documents
     }
 }
 
-int yml_parse(struct arena *a, struct str text, const struct yml_limits *limits, struct yml_documents *ret, struct err *err)
+int yml_parse(struct arena *a, struct str text, const struct yml_limits *limits,
+              struct yml_documents *ret, struct err *err)
 {
     size_t bytes_max = limits && limits->bytes_max ? limits->bytes_max : BYTES_MAX;
     unsigned depth_max = limits && limits->depth_max ? limits->depth_max : JSON_DEPTH_MAX;
     depth_max = MIN(depth_max, (unsigned)JSON_DEPTH_MAX);
     if (text.len > bytes_max)
-        return err_set(err, ERR_INVALID, "1:1: %zu bytes are more than the %zu that are taken", text.len, bytes_max);
+        return err_set(err, ERR_INVALID, "1:1: %zu bytes are more than the %zu that are taken",
+                       text.len, bytes_max);
     if (check_depth(text, depth_max, err) < 0)
         return -1;
     struct reader r = {.arena = a, .depth_max = depth_max, .err = err};
@@ -285,7 +299,8 @@ int yml_parse(struct arena *a, struct str text, const struct yml_limits *limits,
     return code;
 }
 
-int yml_parse_one(struct arena *a, struct str text, const struct yml_limits *limits, struct json **ret, struct err *err)
+int yml_parse_one(struct arena *a, struct str text, const struct yml_limits *limits,
+                  struct json **ret, struct err *err)
 {
     struct yml_limits one = limits ? *limits : (struct yml_limits){0};
     one.documents_max = 1;
@@ -307,7 +322,8 @@ static bool is_plain(struct str s)
     classify(&j, s, true);
     if (j.type != JSON_STRING || s.p[s.len - 1] == ' ' || s.p[s.len - 1] == ':')
         return false;
-    if (!((s.p[0] >= 'a' && s.p[0] <= 'z') || (s.p[0] >= 'A' && s.p[0] <= 'Z') || s.p[0] == '/' || s.p[0] == '_'))
+    if (!((s.p[0] >= 'a' && s.p[0] <= 'z') || (s.p[0] >= 'A' && s.p[0] <= 'Z') || s.p[0] == '/' ||
+          s.p[0] == '_'))
         return false;
     for (size_t i = 0; i < s.len; i++) {
         char c = s.p[i];
