@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "kube/api/podspec.h"
 #include "provisioner/model/requirement.h"
+#include "provisioner/model/topology.h"
 
 struct host_port {
     int32_t port;
@@ -37,7 +38,13 @@ struct podset {
     uint32_t n_alternatives;
     const struct host_port *ports;
     uint32_t n_ports;
-    const char *refused; /* a constraint that is not understood; such pods are never placed */
+    uint32_t where; /* classes with the same number may run on the same nodes and offerings, room
+                       aside */
+    const struct topology_use *spreads;            /* DoNotSchedule only */
+    const struct topology_use *affinities, *antis; /* required terms */
+    uint32_t n_spreads, n_affinities, n_antis;
+    const uint64_t *matches; /* bit per group of the world whose selector its pods match */
+    const char *refused;     /* a constraint that is not understood; such pods are never placed */
 };
 
 /* Whether some alternative is satisfied by a node described by `node`. On failure *ret_key (may be
@@ -47,6 +54,10 @@ bool podset_compatible(const struct podset *c, const struct requirements *node,
 /* The first taint that is not tolerated (NoSchedule, NoExecute), or NULL. */
 const struct taint *podset_untolerated(const struct pod_spec *s, const struct taint *taints,
                                        uint32_t n);
+/* The alternatives of a specification; never none. */
+const struct requirements *podset_alternatives(const struct pod_spec *s, uint32_t *ret_n,
+                                               struct arena *a);
+const struct host_port *podset_ports(const struct pod_spec *s, uint32_t *ret_n, struct arena *a);
 bool podset_ports_conflict(const struct podset *c, const struct host_port *ports, uint32_t n);
 
 #endif

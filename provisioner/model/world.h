@@ -34,6 +34,9 @@ struct world_pool {
     int32_t weight;
     struct requirements
         requirements; /* of the template, with its labels, pool name, default capacity type */
+    /* Of those, the keys that no instance type has: labels of its nodes, some perhaps still open.
+     */
+    struct requirements extra;
     const struct taint *taints; /* without startup taints */
     uint32_t n_taints;
     int64_t *limit_left; /* dense; INT64_MAX where there is no limit; may be negative */
@@ -55,7 +58,9 @@ struct world_offer {
     const int64_t *room; /* what pods may use: allocatable less daemonsets; may be negative */
     const struct host_port *ports; /* taken by daemonsets */
     uint32_t n_ports;
-    struct requirements labels; /* of the node: single values, and the open keys of the template */
+    /* What the instance type is labelled with (shared by its offerings): without zone and capacity
+     * type, which are above, and without what the template adds, which is in world_pool.extra. */
+    const struct requirements *type_labels;
 };
 
 enum world_node_state {
@@ -108,6 +113,11 @@ struct world_pod {
     const char *ignored; /* why it is not: gates, another scheduler …; NULL: considered */
 };
 
+/* A pod on `node` keeps pods of `group` out of the node's domain. */
+struct world_anti {
+    uint32_t group, node;
+};
+
 struct world {
     struct arena arena;
     int64_t now;
@@ -117,7 +127,9 @@ struct world {
     struct world_node *nodes;   /* ready ones first, then by name */
     struct world_pod *pods;     /* by namespace/name */
     struct podset *classes;
-    uint32_t n_pools, n_offers, n_nodes, n_pods, n_classes;
+    struct topology_group *groups;
+    struct world_anti *antis; /* required anti-affinity of pods on nodes */
+    uint32_t n_pools, n_offers, n_nodes, n_pods, n_classes, n_groups, n_antis, n_wheres;
     uint32_t n_pods_seen;    /* of all pods given to the builder and not terminal */
     struct object **objects; /* references held */
     size_t n_objects;
@@ -160,6 +172,14 @@ void world_free(struct world *w); /* NULL is harmless */
 
 const struct world_node *world_find_node(const struct world *w, const char *name); /* NULL: none */
 const struct world_pod *world_find_pod(const struct world *w, const char *key);
+/* Whether the class may run on such a node, room and topology aside. On failure *ret_key (may be
+ * NULL) is the label key in the way, or NULL for a taint or port. */
+bool world_offer_accepts(const struct world *w, const struct world_offer *o, const struct podset *c,
+                         const char **ret_key);
+bool world_node_accepts(const struct world_node *n, const struct podset *c, const char **ret_key);
+/* Value of a topology key on it; NULL: none, or not decided before the launch. */
+const char *world_offer_domain(const struct world *w, const struct world_offer *o, const char *key);
+const char *world_node_domain(const struct world_node *n, const char *key);
 uint32_t world_find_pool(const struct world *w, const char *name); /* WORLD_NONE */
 
 #endif
