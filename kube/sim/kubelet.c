@@ -390,13 +390,13 @@ void kubelets_free(struct kubelets *k)
 {
     struct sim *s = k->sim;
     loop_timer_cancel(s->loop, &k->timer);
+    heap_release(&k->due); /* it touches its nodes */
     map_each(&s->pods->objects, e) {
         struct item *it = e->value;
         free(it->pod);
         it->pod = NULL;
     }
     map_release(&k->nodes, node_state_free);
-    heap_release(&k->due);
     free(k);
 }
 

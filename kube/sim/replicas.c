@@ -174,17 +174,23 @@ struct rollout {
     bool recreate;
 };
 
-/* Scales the old sets down as far as availability allows; pods that are not ready go first. */
-static void shrink_old(struct vec_item *sets, const struct item *current, struct rollout *r)
+/* Scales the old sets down as far as availability allows: never more than the pods asked for in all
+ * sets exceed the least number, those of the new set that are not ready aside. Pods that are not
+ * ready go first. */
+static void shrink_old(struct vec_item *sets, const struct item *current, struct rollout *r,
+                       int64_t new_unready)
 {
-    int64_t spare = r->recreate ? INT64_MAX : r->available - (r->want - r->unavailable);
+    int64_t least = r->want - r->unavailable;
+    int64_t most = r->recreate ? INT64_MAX : r->total - least - new_unready;
+    int64_t spare = r->recreate ? INT64_MAX : r->available - least;
     vec_each(sets, struct item **, it) {
         const struct workload *w = workload_at(*it);
         if (*it == current || !w || w->replicas == 0)
             continue;
         int64_t unready = MAX(w->replicas - w->ready_replicas, 0);
-        int64_t go = MIN(w->replicas, num_add_sat(unready, MAX(spare, 0)));
+        int64_t go = MIN(MIN(w->replicas, num_add_sat(unready, MAX(spare, 0))), MAX(most, 0));
         spare -= MAX(go - unready, 0);
+        most -= go;
         r->total -= go;
         if (go > 0)
             scale_set(*it, w->replicas - go);
@@ -195,6 +201,7 @@ static void roll(struct vec_item *sets, struct item *current, struct rollout *r)
 {
     const struct workload *now = workload_at(current);
     int64_t have = now ? now->replicas : 0;
+    int64_t unready = now ? MAX(have - now->ready_replicas, 0) : 0;
     bool only = r->total == have;
     if (only || have > r->want) {
         if (have != r->want)
@@ -205,10 +212,11 @@ static void roll(struct vec_item *sets, struct item *current, struct rollout *r)
         if (next != have) {
             scale_set(current, next);
             r->total += next - have;
+            unready += next - have;
         }
     }
     if (!only)
-        shrink_old(sets, current, r);
+        shrink_old(sets, current, r, unready);
 }
 
 static void deployment_status(struct sim *s, struct item *it, struct vec_item *sets,
@@ -257,7 +265,7 @@ void deployment_reconcile(struct sim *s, struct item *it)
                      hash))
             current = *set;
         roll_out.total += x ? x->replicas : 0;
-        roll_out.available += x ? x->ready_replicas : 0;
+        roll_out.available += x ? MIN(x->ready_replicas, x->replicas) : 0;
     }
     if (!current && (current = create_replicaset(it, r, template_, hash)))
         vec_push(&sets, item_ref(current));

@@ -48,8 +48,7 @@ static void want_tick(struct scheduler *x)
 
 static void leave_place(struct scheduler *x, struct queued *q)
 {
-    heap_remove(&x->active, &q->node);
-    heap_remove(&x->pausing, &q->node);
+    heap_remove(q->where == QUEUED_PAUSING ? &x->pausing : &x->active, &q->node);
     if (q->where != QUEUED_PARKED)
         return;
     if (q->previous)
