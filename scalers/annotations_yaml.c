@@ -212,7 +212,7 @@ static void check_values(struct annotations_reader *r, const struct option *tabl
         struct str text = str_trim(json_text(v));
         struct err err = ERR_INIT;
         if (text.len && schema_set(o, text, arena, scratch, &err) < 0)
-            problem(r, false, v->pos, text, "%s", err.msg);
+            problem(r, false, v->pos, text, "%s: %s", o->name, err.msg);
         else if (!text.len && o->required && !json_get(t->metadata, env) && !t->auth_name)
             problem(r, false, t->pos, STR_NONE, "a %s trigger needs %s", t->type, o->name);
     }
