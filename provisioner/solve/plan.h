@@ -3,8 +3,8 @@
 /* A plan: what to launch, which pod goes where, what cannot be placed and why, and what it costs
  * against the least it could cost.
  *
- * Made by solve(), owned by the caller, and valid without the world but for `pod` and `offer`
- * indexes, which are into the world it was made from. Prices are micro-dollars per hour. */
+ * Made by solve() and owned by the caller. It points into the world it was made from, which must
+ * live as long. Prices are micro-dollars per hour. */
 #ifndef SOLVE_PLAN_H
 #define SOLVE_PLAN_H
 
@@ -27,7 +27,8 @@ struct plan_launch {
     /* Ranked, the chosen one first; each holds exactly these pods. */
     const struct plan_alternative *alternatives;
     uint32_t n_alternatives;
-    const uint32_t *pods; /* indexes into world.pods, ascending */
+    const uint32_t *pods;        /* indexes into world.pods, ascending */
+    const char *const *pod_keys; /* "namespace/name" of each */
     uint32_t n_pods;
     struct resource_list requests;    /* of its pods, themselves counted in "pods" */
     struct resource_list allocatable; /* of the chosen one, less daemonsets */
