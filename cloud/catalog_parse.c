@@ -24,8 +24,8 @@ static int fail(struct reader *r, const struct json *at, struct err *err, const 
 {
     char line[24] = "";
     if (at && at->pos.line)
-        snprintf(line, sizeof(line), "%u: ", at->pos.line);
-    return err_set(err, ERR_INVALID, "%s:%s %s%s%.80s%s", r->file, *line ? line : "", what,
+        snprintf(line, sizeof(line), "%u:", at->pos.line);
+    return err_set(err, ERR_INVALID, "%s:%s %s%s%.80s%s", r->file, line, what,
                    text.p ? " '" : "", text.p ? arena_cstr(&r->scratch, text) : "",
                    text.p ? "'" : "");
 }
