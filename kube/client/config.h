@@ -13,8 +13,8 @@
 
 struct kube_exec { /* an exec credential plugin, client.authentication.k8s.io v1 or v1beta1 */
     const char *command, *api_version;
-    const char **args;             /* NULL-terminated */
-    const char **env;              /* "NAME=value", NULL-terminated */
+    const char **args; /* NULL-terminated */
+    const char **env;  /* "NAME=value", NULL-terminated */
     bool provide_cluster_info;
 };
 
@@ -22,7 +22,7 @@ struct kube_config {
     struct arena arena; /* everything below lives here */
     const char *server; /* "https://host:port", no trailing slash */
     struct http_tls tls;
-    const char *proxy;  /* NULL: as the environment says */
+    const char *proxy; /* NULL: as the environment says */
     const char *namespace_;
     const char *token;      /* NULL: none. Never logged */
     const char *token_file; /* read again when it changes; wins over token */
@@ -35,7 +35,8 @@ struct kube_config {
 /* `path` NULL: KUBECONFIG, else in-cluster if its files exist, else ~/.kube/config. `context`
  * NULL: the file's current-context. ERR_INVALID: file, line and what is wrong, in one line. */
 struct kube_config *kube_config_load(const char *path, const char *context, struct err *err);
-struct kube_config *kube_config_parse(struct str text, const char *file_name, const char *context, struct err *err);
+struct kube_config *kube_config_parse(struct str text, const char *file_name, const char *context,
+                                      struct err *err);
 void kube_config_free(struct kube_config *c);
 
 #endif

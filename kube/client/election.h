@@ -20,11 +20,12 @@ struct election_options {
 
 /* `changed` is called on every gain and loss. The client given here must not be fenced by this
  * election (it writes the Lease itself). */
-struct election *election_new(struct client *c, const struct election_options *o, void (*changed)(void *arg, bool leader),
-                              void *arg);
+struct election *election_new(struct client *c, const struct election_options *o,
+                              void (*changed)(void *arg, bool leader), void *arg);
 void election_start(struct election *e);
 bool election_is_leader(const struct election *e); /* true only within the renew deadline */
-int64_t election_transitions(const struct election *e); /* fencing token: grows with every new holder */
+int64_t
+election_transitions(const struct election *e); /* fencing token: grows with every new holder */
 /* Gives the Lease up so that the other replica need not wait, then calls done (may be NULL). */
 void election_release(struct election *e, void (*done)(void *arg), void *arg);
 void election_free(struct election *e); /* without releasing */

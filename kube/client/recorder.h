@@ -11,17 +11,17 @@
 struct recorder;
 
 struct recorder_options {
-    const char *component;   /* NULL: "weft" */
-    const char *instance;    /* pod name */
+    const char *component;         /* NULL: "weft" */
+    const char *instance;          /* pod name */
     const char *cluster_namespace; /* events of cluster-scoped objects; NULL: "default" */
-    int64_t window;          /* ns; 0: 2 min */
+    int64_t window;                /* ns; 0: 2 min */
 };
 
 struct recorder *recorder_new(struct client *c, const struct recorder_options *o);
 void recorder_free(struct recorder *r);
 
 /* `message` is cut at 1,024 bytes. `window` 0: the default; FailedScheduling uses 5 min. */
-void recorder_event(struct recorder *r, const struct object *about, bool warning, const char *reason, int64_t window,
-                    const char *fmt, ...) PRINTF_LIKE(6, 7);
+void recorder_event(struct recorder *r, const struct object *about, bool warning,
+                    const char *reason, int64_t window, const char *fmt, ...) PRINTF_LIKE(6, 7);
 
 #endif
