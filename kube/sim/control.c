@@ -11,7 +11,7 @@
 #include "kube/sim/internal.h"
 #include "kube/sim/tree.h"
 
-struct control {
+struct controllers {
     struct sim *sim;
     struct heap due;
     struct loop_timer timer;
@@ -19,20 +19,21 @@ struct control {
 
 /* ---- Queue ---- */
 
-static void control_fire(void *arg);
+static void controllers_fire(void *arg);
 
-static void arm(struct control *c)
+static void arm(struct controllers *c)
 {
     struct heap_node *first = heap_peek(&c->due);
     if (!first)
         loop_timer_cancel(c->sim->loop, &c->timer);
     else if (!loop_timer_active(&c->timer) || c->timer.node.key > first->key)
-        loop_timer_at(c->sim->loop, &c->timer, MAX(first->key, sim_now(c->sim)), control_fire, c);
+        loop_timer_at(c->sim->loop, &c->timer, MAX(first->key, sim_now(c->sim)), controllers_fire,
+                      c);
 }
 
-void control_at(struct sim *s, struct item *it, int64_t when)
+void controllers_at(struct sim *s, struct item *it, int64_t when)
 {
-    struct control *c = s->control;
+    struct controllers *c = s->control;
     if (heap_has(&it->due)) {
         if (it->due.key <= when)
             return;
@@ -44,15 +45,15 @@ void control_at(struct sim *s, struct item *it, int64_t when)
     arm(c);
 }
 
-void control_dirty(struct sim *s, struct item *it)
+void controllers_dirty(struct sim *s, struct item *it)
 {
     if (it->orphan || it->res->reconcile)
-        control_at(s, it, sim_now(s) + s->o.controller_delay);
+        controllers_at(s, it, sim_now(s) + s->o.controller_delay);
 }
 
-static void control_fire(void *arg)
+static void controllers_fire(void *arg)
 {
-    struct control *c = arg;
+    struct controllers *c = arg;
     struct sim *s = c->sim;
     struct heap_node *first;
     while ((first = heap_peek(&c->due)) && first->key <= sim_now(s)) {
@@ -74,7 +75,7 @@ static void control_fire(void *arg)
 static void owner_dirty(struct sim *s, struct item *it)
 {
     if (it->family && it->family->owner)
-        control_dirty(s, it->family->owner);
+        controllers_dirty(s, it->family->owner);
 }
 
 static bool budget_covers(struct item *budget, const struct item *pod, struct version *v)
@@ -91,7 +92,7 @@ static void budgets_dirty(struct sim *s, struct item *it, struct version *before
         return;
     map_each(&s->pdbs->objects, e)
         if (budget_covers(e->value, it, before) || budget_covers(e->value, it, after))
-            control_dirty(s, e->value);
+            controllers_dirty(s, e->value);
 }
 
 static enum pod_phase phase_of(struct sim *s, struct item *it, struct version *v)
@@ -111,7 +112,7 @@ static void daemon_node_dirty(struct sim *s, struct version *pod)
     struct item *node =
         values && values->n ? store_find(s->nodes, STR_NONE, json_text(values->items[0])) : NULL;
     if (node)
-        control_dirty(s, node);
+        controllers_dirty(s, node);
 }
 
 static void pod_changed(struct sim *s, struct item *it, struct version *before,
@@ -133,11 +134,12 @@ static void orphans_dirty(struct sim *s, struct item *it)
     struct family *f = store_family(it);
     for (size_t i = 0; f && i < f->children.len; i++) {
         f->children.v[i]->orphan = true;
-        control_dirty(s, f->children.v[i]);
+        controllers_dirty(s, f->children.v[i]);
     }
 }
 
-void control_changed(struct sim *s, struct item *it, struct version *before, struct version *after)
+void controllers_changed(struct sim *s, struct item *it, struct version *before,
+                         struct version *after)
 {
     if (s->o.no_controllers)
         return;
@@ -145,7 +147,7 @@ void control_changed(struct sim *s, struct item *it, struct version *before, str
         pod_changed(s, it, before, after);
     owner_dirty(s, it);
     if (after)
-        control_dirty(s, it);
+        controllers_dirty(s, it);
     else
         orphans_dirty(s, it);
 }
@@ -234,9 +236,9 @@ static void node_step(struct sim *s, struct item *it)
         daemons_on_node(s, it);
 }
 
-struct control *control_new(struct sim *s)
+struct controllers *controllers_new(struct sim *s)
 {
-    struct control *c = xcalloc(1, sizeof(*c));
+    struct controllers *c = xcalloc(1, sizeof(*c));
     c->sim = s;
     if (s->o.no_controllers)
         return c;
@@ -251,7 +253,7 @@ struct control *control_new(struct sim *s)
     return c;
 }
 
-void control_free(struct control *c)
+void controllers_free(struct controllers *c)
 {
     struct heap_node *n;
     loop_timer_cancel(c->sim->loop, &c->timer);
@@ -261,7 +263,7 @@ void control_free(struct control *c)
     free(c);
 }
 
-bool control_idle(const struct control *c)
+bool controllers_idle(const struct controllers *c)
 {
     /* What waits beyond a minute is a schedule, not work. */
     for (size_t i = 0; i < c->due.len; i++)

@@ -10,10 +10,10 @@
 #include "kube/api/workload.h"
 #include "kube/sim/store.h"
 
-struct seam;      /* apiserver.c */
-struct scheduler; /* scheduler.c */
-struct kubelets;  /* kubelet.c */
-struct control;   /* controllers.c */
+struct seam;        /* apiserver.c */
+struct scheduler;   /* scheduler.c */
+struct kubelets;    /* kubelet.c */
+struct controllers; /* controllers.c */
 
 struct sim_hook {
     sim_change *fn;
@@ -39,7 +39,7 @@ struct sim {
     struct seam *seams;
     struct scheduler *scheduler;
     struct kubelets *kubelets;
-    struct control *control;
+    struct controllers *control;
     bool (*allow)(void *arg, struct str authorization);
     void *allow_arg;
     void (*effect)(void *arg, const struct sim_call *call, bool after);
@@ -60,7 +60,8 @@ static inline int64_t sim_wall(const struct sim *s)
 void sim_changed(struct sim *s, struct item *it, struct version *before, struct version *after);
 
 /* Each part hears of every change. */
-void control_changed(struct sim *s, struct item *it, struct version *before, struct version *after);
+void controllers_changed(struct sim *s, struct item *it, struct version *before,
+                         struct version *after);
 void kubelets_changed(struct sim *s, struct item *it, struct version *before,
                       struct version *after);
 void kubelets_went_down(struct sim *s, struct node_state *n); /* its pods are served no more */
@@ -76,12 +77,12 @@ bool scheduler_idle(const struct scheduler *x);
 struct kubelets *kubelets_new(struct sim *s);
 void kubelets_free(struct kubelets *x);
 bool kubelets_idle(const struct kubelets *x);
-struct control *control_new(struct sim *s);
-void control_free(struct control *x);
-bool control_idle(const struct control *x);
+struct controllers *controllers_new(struct sim *s);
+void controllers_free(struct controllers *x);
+bool controllers_idle(const struct controllers *x);
 /* The item's controller shall look at it soon / at `when` (loop_now). */
-void control_dirty(struct sim *s, struct item *it);
-void control_at(struct sim *s, struct item *it, int64_t when);
+void controllers_dirty(struct sim *s, struct item *it);
+void controllers_at(struct sim *s, struct item *it, int64_t when);
 
 /* What the kinds' controllers are; each looks at one item and moves it one step. */
 void replicaset_reconcile(struct sim *s, struct item *it);

@@ -173,7 +173,7 @@ static void expire_job(struct sim *s, struct item *it)
     if (left <= 0)
         store_delete(it, -1);
     else
-        control_at(s, it, sim_now(s) + left);
+        controllers_at(s, it, sim_now(s) + left);
 }
 
 void job_reconcile(struct sim *s, struct item *it)
@@ -276,5 +276,5 @@ void cronjob_reconcile(struct sim *s, struct item *it)
     int64_t next = cron_next(&cron, zone, sim_wall(s));
     zone_free(zone);
     if (next != TIME_NEVER && !it->gone)
-        control_at(s, it, sim_now(s) + next - sim_wall(s));
+        controllers_at(s, it, sim_now(s) + next - sim_wall(s));
 }

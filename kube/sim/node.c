@@ -96,7 +96,7 @@ void node_reconcile(struct sim *s, struct item *it)
         return;
     bool silent = n->down && sim_now(s) >= n->down_at + s->o.node_not_ready;
     if (n->down && !silent)
-        control_at(s, it, n->down_at + s->o.node_not_ready);
+        controllers_at(s, it, n->down_at + s->o.node_not_ready);
     struct version *v = version_edit(it);
     if (silent)
         go_silent(s, v);
@@ -235,7 +235,7 @@ void sim_node_down(struct sim *s, const char *name)
     n->down_at = sim_now(s);
     kubelets_went_down(s, n);
     if (n->item)
-        control_dirty(s, n->item);
+        controllers_dirty(s, n->item);
 }
 
 void sim_node_add(struct sim *s, const struct sim_node *n)

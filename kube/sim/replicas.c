@@ -100,7 +100,7 @@ void replicaset_reconcile(struct sim *s, struct item *it)
         create_pods(s, it, n);
         live += n;
         if (live < want)
-            control_dirty(s, it);
+            controllers_dirty(s, it);
     } else if (want < live) {
         delete_pods(&pods, (size_t)MIN(live - want, BURST));
         live -= MIN(live - want, BURST);

@@ -92,7 +92,7 @@ struct sim *sim_new(struct loop *l, uint64_t seed, const struct sim_options *o)
     s->pdbs = store_resource(s, STR("policy"), STR("poddisruptionbudgets"));
     s->daemonsets = store_resource(s, STR("apps"), STR("daemonsets"));
     assert(s->pods && s->nodes && s->namespaces && s->pdbs && s->daemonsets);
-    s->control = control_new(s);
+    s->control = controllers_new(s);
     s->kubelets = kubelets_new(s);
     s->scheduler = scheduler_new(s);
     add_namespace(s, STR("default"));
@@ -107,8 +107,8 @@ void sim_free(struct sim *s)
     assert(!s->seams);
     scheduler_free(s->scheduler);
     kubelets_free(s->kubelets);
-    control_free(s->control);
-    store_release(s);
+    controllers_free(s->control);
+    store_clear(s);
     decode_cache_free(s->cache);
     vec_release(&s->hooks);
     free(s);
@@ -169,7 +169,7 @@ void sim_changed(struct sim *s, struct item *it, struct version *before, struct 
 {
     kubelets_changed(s, it, before, after); /* first: it indexes pods by node for the others */
     scheduler_changed(s, it, before, after);
-    control_changed(s, it, before, after);
+    controllers_changed(s, it, before, after);
     for (size_t i = 0; i < s->hooks.len; i++)
         tell(s, &s->hooks.v[i], it, before, after);
     if (!after)
@@ -396,5 +396,6 @@ uint64_t sim_version(const struct sim *s)
 
 bool sim_idle(const struct sim *s)
 {
-    return control_idle(s->control) && kubelets_idle(s->kubelets) && scheduler_idle(s->scheduler);
+    return controllers_idle(s->control) && kubelets_idle(s->kubelets) &&
+           scheduler_idle(s->scheduler);
 }

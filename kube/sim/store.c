@@ -489,7 +489,7 @@ void store_commit(struct item *it, struct version *v)
     if (may_go(v->root)) {
         it->now = v;
         version_unref(before);
-        store_remove(it);
+        store_drop(it);
         return;
     }
     stamp(s, v);
@@ -501,7 +501,7 @@ void store_commit(struct item *it, struct version *v)
     version_unref(before);
 }
 
-void store_remove(struct item *it)
+void store_drop(struct item *it)
 {
     struct sim *s = it->res->sim;
     struct resource *r = it->res;
@@ -546,7 +546,7 @@ bool store_delete(struct item *it, int64_t grace_s)
     int64_t own = own_grace(it);
     int64_t grace = grace_s < 0 || own == 0 ? own : grace_s;
     if (grace == 0 && (!finalizers || finalizers->n == 0)) {
-        store_remove(it);
+        store_drop(it);
         return true;
     }
     const struct json *old = json_get(it->now->root, "metadata");
@@ -577,7 +577,7 @@ static void resource_free(struct resource *r)
     free(r);
 }
 
-void store_release(struct sim *s)
+void store_clear(struct sim *s)
 {
     vec_each(&s->resources, struct resource **, r)
         resource_free(*r);

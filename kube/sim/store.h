@@ -120,7 +120,7 @@ struct item *store_create(struct resource *r, struct version *v, struct err *err
  * An item that is being deleted and has no finalizer (and no grace) left goes. */
 void store_commit(struct item *it, struct version *v);
 /* Out of the store, whatever its finalizers. */
-void store_remove(struct item *it);
+void store_drop(struct item *it);
 /* As a DELETE: grace and finalizers are kept. grace_s < 0: the object's own. True when it is gone.
  */
 bool store_delete(struct item *it, int64_t grace_s);
@@ -136,6 +136,6 @@ static inline struct object *item_typed(struct item *it)
 }
 bool item_deleting(const struct item *it);
 
-void store_release(struct sim *s);
+void store_clear(struct sim *s);
 
 #endif
