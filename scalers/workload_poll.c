@@ -19,7 +19,7 @@ static void clear_error(struct trigger_run *r)
 
 static void set_error(struct trigger_run *r, const char *text)
 {
-    snprintf(r->error, sizeof(r->error), "%s", text);
+    snprintf(r->error, sizeof(r->error), "%.319s", text);
 }
 
 static void dependency_changed(void *arg)

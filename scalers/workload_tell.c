@@ -127,8 +127,9 @@ void scaled_print(const struct scaled *s, struct buf *out, bool material_only)
 static void status_written(void *arg, const struct client_answer *answer, const struct err *err)
 {
     struct scaled *s = arg;
-    (void)answer;
     s->status_write = NULL;
+    if (!err && answer->object)
+        informer_wrote(s->owner->informers[s->kind == &kind_deployment ? 0 : 1], answer->object);
     if (err) { /* the next change, or the next tick, writes it */
         free(s->status_material);
         s->status_material = NULL;
@@ -143,7 +144,9 @@ static void status_due(void *arg)
 void tell_status(struct scaled *s)
 {
     struct loop *loop = s->owner->loop;
-    if (s->owner->options.observe || s->restoring || s->write || s->status_write)
+    if (s->owner->options.observe || s->restoring || s->write || s->status_write ||
+        scaled_state_of(s) ==
+            SCALED_STARTING) /* a write now would only make the first decision's conflict */
         return;
     struct buf material = BUF_INIT, status = BUF_INIT, body = BUF_INIT;
     scaled_print(s, &material, true);
@@ -200,11 +203,11 @@ void tell_status_load(struct scaled *s)
 
 /* ---- The decision log ---- */
 
-static void print_inputs(const struct scaled *s, struct json_writer *w)
+static void print_inputs(const struct scaled *s, int64_t replicas, struct json_writer *w)
 {
     const struct workload *o = scaled_workload(s);
     json_w_kobject(w, "inputs");
-    json_w_ki64(w, "replicas", scaled_replicas(s));
+    json_w_ki64(w, "replicas", replicas);
     json_w_ki64(w, "pods", o->status_replicas);
     json_w_ki64(w, "readyPods", o->ready_replicas);
     json_w_ki64(w, "proposal", s->decided ? s->last.proposal : -1);
@@ -235,7 +238,7 @@ void tell_decision(struct scaled *s, const char *result, const char *blocked_by)
     json_w_kcstr(&w, "decision", "scale");
     json_w_kcstr(&w, "id", s->key);
     json_w_kcstr(&w, "reason", s->decided ? s->last.text : blocked_by);
-    print_inputs(s, &w);
+    print_inputs(s, from, &w);
     json_w_kobject(&w, "outcome");
     json_w_kcstr(&w, "result", result);
     json_w_ki64(&w, "from", from);
