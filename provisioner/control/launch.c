@@ -5,6 +5,7 @@
 #include "base/crypto.h"
 #include "base/num.h"
 #include "provisioner/control/body.h"
+#include "provisioner/model/requirement.h"
 
 struct launched {
     struct arena arena;
@@ -356,6 +357,7 @@ static void call(struct control *c, struct nodeclaim *claim, struct cloud *cloud
     const struct node_template *t = &claim->spec;
     struct taint *taints =
         ARENA_NEW_ARRAY(&a, struct taint, (size_t)t->n_taints + t->n_startup_taints + 1);
+    struct label *labels = ARENA_NEW_ARRAY(&a, struct label, meta->labels.n);
     const char *pool = labels_get(&meta->labels, LABEL_NODEPOOL);
     struct launch_request r = {
         .nodeclaim = meta->name,
@@ -366,11 +368,14 @@ static void call(struct control *c, struct nodeclaim *claim, struct cloud *cloud
         .node_class = class,
         .offerings = v,
         .n_offerings = n,
-        .labels = meta->labels.v,
-        .n_labels = meta->labels.n,
+        .labels = labels,
         .taints = taints,
     };
 
+    /* Labels of the instance are written later; a repeated call must look like the first. */
+    for (uint32_t i = 0; i < meta->labels.n; i++)
+        if (!label_is_well_known(meta->labels.v[i].key))
+            labels[r.n_labels++] = meta->labels.v[i];
     for (uint32_t i = 0; i < t->n_taints; i++)
         taints[r.n_taints++] = t->taints[i];
     for (uint32_t i = 0; i < t->n_startup_taints; i++)
