@@ -344,9 +344,9 @@ static bool ask_about_silent(struct control *c, struct nodeclaim *claim, struct 
     struct cloud *cloud = cluster_cloud(c, &claim->spec.class_ref);
 
     if (!v->node || node_is_ready(v->node) || v->instance != INSTANCE_LIVES || !cloud ||
-        (m->absent_last && control_now(c) - m->absent_last < ABSENT_APART))
+        (m->asked_last && control_now(c) - m->asked_last < ABSENT_APART))
         return false;
-    m->absent_last = control_now(c);
+    m->asked_last = control_now(c);
     execute_get(c, cloud, claim->obj.meta.name, claim->provider_id, got);
     return true;
 }

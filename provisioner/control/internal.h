@@ -139,7 +139,7 @@ struct claim_memory {
     bool terminate_accepted;
     bool expected;   /* a plan of ours made it; pods wait for it */
     unsigned absent; /* consecutive sightings of no instance */
-    int64_t absent_last, terminate_last;
+    int64_t absent_last, asked_last, terminate_last;
     int64_t drain_started;
     int64_t created; /* when this process made it, for metrics; 0: another did */
     char *launch_reason, *launch_message;

@@ -162,6 +162,15 @@ static void trouble(struct trial *t)
     }
 }
 
+static void dump(void *arg, const struct json *o)
+{
+    CLEANUP(buf_release) struct buf b = BUF_INIT;
+
+    (void)arg;
+    json_print(&b, o, 0);
+    fprintf(stderr, "%s\n", b.data);
+}
+
 static void settle_counts(struct trial *t)
 {
     char name[16];
@@ -201,6 +210,11 @@ static bool run_seed(uint64_t seed, bool verbose)
            fleet_running(t.f, NULL), invariants_evictions(t.f->invariants), t.f->effects,
            sim_digest(t.f->sim), breach ? " " : "", breach ? breach : "");
     fflush(stdout);
+    if (breach && verbose) {
+        sim_each(t.f->sim, "NodeClaim", dump, NULL);
+        sim_each(t.f->sim, "Node", dump, NULL);
+        sim_each(t.f->sim, "Pod", dump, NULL);
+    }
     fleet_free(t.f);
     return !breach;
 }

@@ -48,6 +48,7 @@ static struct outcome run(uint64_t kill_at, int64_t restart_after)
     if (invariants_evictions(f->invariants) != 0)
         fail_msg("killed at %llu: %zu needless evictions", (unsigned long long)kill_at,
                  invariants_evictions(f->invariants));
+    assert_int_equal(f->lives, kill_at ? 2 : 1);
     o = (struct outcome){f->effects, fleet_launched(f)};
     fleet_free(f);
     return o;
