@@ -70,13 +70,27 @@ void execute_cancel_all(struct control *c)
 
 /* ---- API server ---- */
 
+/* What we wrote is in the cache before anybody looks again, so that a lagging watch does not make us
+ * do things twice. A write that took the last finalizer of a deleted object was its end. */
+static void remember_write(struct control *c, enum cache which, struct object *o)
+{
+    struct informer *i = c->cluster.caches[which];
+
+    if (!o->meta.uid)
+        return; /* a Status, where the server does not return the object */
+    if (o->meta.deletion && o->meta.finalizers.n == 0 && which != CACHE_POD)
+        informer_gone(i, o->meta.namespace_, o->meta.name, o->meta.uid);
+    else
+        informer_wrote(i, o);
+}
+
 static void api_done(void *arg, const struct client_answer *answer, const struct err *err)
 {
     struct effect *e = arg;
     struct effect_answer a = {.err = err, .answer = answer};
 
     if (!err && e->returns_object && answer && answer->object)
-        informer_wrote(e->c->cluster.caches[e->which], answer->object);
+        remember_write(e->c, e->which, answer->object);
     effect_finish(e, &a);
 }
 
@@ -154,6 +168,7 @@ bool execute_delete(struct control *c, enum cache which, const char *key, const 
         return false;
     e = effect_new(c, key, done);
     e->which = which;
+    e->returns_object = true;
     return api_started(e, client_delete(c->client, kind_of(c, which), namespace_, name, uid,
                                         grace_s, api_done, e));
 }
