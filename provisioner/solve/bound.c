@@ -7,18 +7,19 @@
  * is never too low and the certificate holds either way. That upper bound comes from one surrogate
  * constraint (a weighted sum of the resources), with needs rounded down.
  *
- * The values start as the cheapest share of a node and are then moved, class by class: down where a
- * worthiest set holds the class and is worth more than its price, up where no set needs it. The
- * best proven values are kept. */
+ * The values are duals of the configuration linear program, into which each round lets the sets
+ * that the proofs found. The best proven values are kept. */
 
 #include "provisioner/solve/bound.h"
 
 #include "base/bits.h"
 #include "base/num.h"
+#include "provisioner/solve/columns.h"
 
 #define SCALE INT64_C(1000000000)
 #define PPM INT64_C(1000000)
-#define ROUNDS_MAX 60
+#define TUNE_TURNS 8
+#define ROUNDS_MAX 400
 #define STEPS_PER_OFFER 3000
 
 struct bound_class {
@@ -27,7 +28,6 @@ struct bound_class {
     int64_t most;   /* on one node, by count and hostname rules */
     int64_t value;  /* nano-dollars per hour */
     int64_t proven; /* the best so far */
-    int64_t tight;  /* worst worth / price of a worthiest set that holds it, in ppm; 0 none does */
     int32_t weight; /* of the lightest pool it was launched in */
 };
 
@@ -35,6 +35,8 @@ struct entry {
     uint32_t class_;
     int64_t share, value, most;
     int64_t count, best; /* while searching */
+    bool plenty;         /* at least as many as the node holds */
+    bool useless;
 };
 
 struct bound {
@@ -45,6 +47,7 @@ struct bound {
     uint64_t **allowed; /* per choice: bit per class here */
     int64_t *worst;     /* per choice: proven worth of the worthiest set */
     struct entry *entries;
+    int64_t *weights; /* per choice and resource, ppm: of the surrogate */
     int64_t work;
 };
 
@@ -75,7 +78,7 @@ static int64_t ceiling(const struct search *s, uint32_t at, int64_t left)
     int64_t sum = 0;
     for (uint32_t i = at; i < s->n && left > 0; i++) {
         const struct entry *e = &s->v[i];
-        int64_t whole = MIN(e->most, left / e->share);
+        int64_t whole = e->share > 0 ? MIN(e->most, left / e->share) : e->most;
         sum = num_add_sat(sum, num_mul_sat(whole, e->value));
         left -= whole * e->share;
         if (whole < e->most) /* what is left is below one share */
@@ -102,7 +105,8 @@ static int64_t explore(struct search *s, uint32_t at, int64_t left, int64_t wort
     struct entry *e = &s->v[at];
     const int64_t *need = s->b->classes[e->class_].class_->requests;
     uint32_t n = s->b->p->w->resources.n;
-    int64_t most = resources_copies(need, s->room, n, MIN(e->most, left / e->share));
+    int64_t most =
+        resources_copies(need, s->room, n, e->share > 0 ? MIN(e->most, left / e->share) : e->most);
     int64_t reach = worth;
     for (int64_t y = most; y >= 0; y--) {
         for (uint32_t r = 0; r < n; r++)
@@ -122,94 +126,144 @@ static int64_t explore(struct search *s, uint32_t at, int64_t left, int64_t wort
     return reach;
 }
 
-/* Shares of `e` by the surrogate `only` (all resources alike when it is resources.n). Rounded down,
- * so that what fits the node fits the surrogate. */
+/* Share of the surrogate that one pod takes, rounded down so that what fits the node fits the
+ * surrogate. Weights are per resource, in ppm. */
 static int64_t share_of(const struct bound *b, const int64_t *need, const int64_t *room,
-                        uint32_t only)
+                        const int64_t *weights)
 {
-    uint32_t n = b->p->w->resources.n;
     int64_t sum = 0;
-    for (uint32_t r = 0; r < n; r++)
-        if (need[r] > 0 && room[r] > 0 && (only == n || only == r))
-            sum += num_mul_div(need[r], SCALE, room[r]);
+    for (uint32_t r = 0; r < b->p->w->resources.n; r++)
+        if (need[r] > 0 && room[r] > 0)
+            sum += num_mul_div(num_mul_div(need[r], SCALE, room[r]), weights[r], PPM);
     return sum;
 }
 
-static uint32_t fill_entries(struct bound *b, uint32_t choice, uint32_t only, bool *ret_unbounded)
+static int64_t surrogate_room(const struct bound *b, const int64_t *room, const int64_t *weights)
+{
+    int64_t sum = 0;
+    for (uint32_t r = 0; r < b->p->w->resources.n; r++)
+        if (room[r] > 0)
+            sum += num_mul_div_up(SCALE, weights[r], PPM);
+    return sum;
+}
+
+/* Whether y can stand in for x on this node: needs no more of anything, is worth no less, and there
+ * are as many as the node holds of x. */
+static bool stands_in(const struct bound *b, const struct entry *y, const struct entry *x)
+{
+    const int64_t *p = b->classes[y->class_].class_->requests,
+                  *q = b->classes[x->class_].class_->requests;
+    if (y->value < x->value || (y->value == x->value && y->class_ > x->class_))
+        return false;
+    for (uint32_t r = 0; r < b->p->w->resources.n; r++)
+        if (p[r] > q[r])
+            return false;
+    return true;
+}
+
+static uint32_t list_entries(struct bound *b, uint32_t choice)
 {
     const struct choice *k = &b->p->choices[choice];
+    size_t words = BITS_WORDS(b->n_classes) + 1;
     uint32_t n = 0;
-    *ret_unbounded = false;
-    for (size_t c = bits_next(b->allowed[choice], BITS_WORDS(b->n_classes) + 1, 0); c != SIZE_MAX;
-         c = bits_next(b->allowed[choice], BITS_WORDS(b->n_classes) + 1, c + 1)) {
+    for (size_t c = bits_next(b->allowed[choice], words, 0); c != SIZE_MAX;
+         c = bits_next(b->allowed[choice], words, c + 1)) {
         const struct bound_class *x = &b->classes[c];
         if (x->value <= 0)
             continue;
-        int64_t share = share_of(b, x->class_->requests, k->room, only);
-        if (share == 0)
-            *ret_unbounded = true; /* by this surrogate; another one binds it */
         int64_t most =
-            resources_copies(x->class_->requests, k->room, b->p->w->resources.n, x->most);
+            resources_copies(x->class_->requests, k->room, b->p->w->resources.n, INT64_MAX);
         if (most > 0)
-            b->entries[n++] = (struct entry){
-                .class_ = (uint32_t)c, .share = MAX(share, 1), .value = x->value, .most = most};
+            b->entries[n++] = (struct entry){.class_ = (uint32_t)c,
+                                             .value = x->value,
+                                             .most = MIN(most, x->most),
+                                             .plenty = x->most >= most};
     }
-    if (n)
-        qsort(b->entries, n, sizeof(*b->entries), denser_first);
-    return n;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool useless = false;
+        for (uint32_t y = 0; y < n && !useless; y++)
+            useless =
+                y != i && b->entries[y].plenty && stands_in(b, &b->entries[y], &b->entries[i]);
+        b->entries[i].useless = useless;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!b->entries[i].useless)
+            b->entries[kept++] = b->entries[i];
+    return kept;
 }
 
-static int64_t surrogate_room(const struct bound *b, const int64_t *room, uint32_t only)
+static void weigh(struct search *s, const int64_t *weights, const int64_t *room)
 {
+    for (uint32_t i = 0; i < s->n; i++)
+        s->v[i].share =
+            share_of(s->b, s->b->classes[s->v[i].class_].class_->requests, room, weights);
+    if (s->n)
+        qsort(s->v, s->n, sizeof(*s->v), denser_first);
+}
+
+/* How full the relaxed filling is in each resource, in ppm. */
+static void relaxed_use(const struct search *s, int64_t left, const int64_t *room, int64_t *ret)
+{
+    uint32_t n = s->b->p->w->resources.n;
+    memset(ret, 0, n * sizeof(*ret));
+    for (uint32_t i = 0; i < s->n && left > 0; i++) {
+        const struct entry *e = &s->v[i];
+        const int64_t *need = s->b->classes[e->class_].class_->requests;
+        int64_t ppm = e->share > 0
+                          ? MIN(num_mul_sat(e->most, PPM), num_mul_div(left, PPM, e->share))
+                          : num_mul_sat(e->most, PPM);
+        for (uint32_t r = 0; r < n; r++)
+            if (room[r] > 0)
+                ret[r] = num_add_sat(ret[r], num_mul_div(need[r], ppm, room[r]));
+        left -= num_mul_div(e->share, ppm, PPM);
+    }
+}
+
+/* Moves the choice's weights to where the relaxation is least, from where they were left last. */
+static void tune(struct search *s, uint32_t choice)
+{
+    const struct bound *b = s->b;
     uint32_t n = b->p->w->resources.n;
-    if (only < n)
-        return SCALE;
-    int64_t sum = 0;
-    for (uint32_t r = 0; r < n; r++)
-        sum += room[r] > 0 ? SCALE : 0;
-    return sum;
+    const int64_t *room = b->p->choices[choice].room;
+    int64_t *keep = &b->weights[(size_t)choice * n], now[RESOURCES_MAX], use[RESOURCES_MAX],
+            least = INT64_MAX;
+    memcpy(now, keep, n * sizeof(*now));
+    for (int turn = 0; turn < TUNE_TURNS; turn++) {
+        weigh(s, now, room);
+        int64_t left = surrogate_room(b, room, now), top = ceiling(s, 0, left);
+        if (top < least) {
+            least = top;
+            memcpy(keep, now, n * sizeof(*now));
+        }
+        relaxed_use(s, left, room, use);
+        for (uint32_t r = 0; r < n; r++) {
+            int64_t factor = MAX(MIN(PPM + (use[r] - PPM) / (turn / 2 + 2), 3 * PPM), PPM / 3);
+            now[r] = MAX(MIN(num_mul_div(now[r], factor, PPM), 100 * PPM), 100);
+        }
+    }
+    weigh(s, keep, room);
 }
 
 /* The proven worth of the worthiest set; its classes are in entries[].best afterwards. */
 static int64_t worthiest(struct bound *b, uint32_t choice, uint32_t *ret_n)
 {
     const int64_t *room = b->p->choices[choice].room;
-    uint32_t n_resources = b->p->w->resources.n, best_of = n_resources;
-    int64_t least = INT64_MAX, work_room[RESOURCES_MAX];
-    bool unbounded;
-    for (uint32_t only = 0; only <= n_resources; only++) {
-        struct search s = {.b = b, .v = b->entries};
-        s.n = fill_entries(b, choice, only, &unbounded);
-        if (unbounded)
-            continue;
-        int64_t top = ceiling(&s, 0, surrogate_room(b, room, only));
-        if (top < least) {
-            least = top;
-            best_of = only;
-        }
-    }
+    uint32_t n = b->p->w->resources.n;
+    int64_t work_room[RESOURCES_MAX];
     struct search s = {.b = b, .v = b->entries, .room = work_room, .steps = STEPS_PER_OFFER};
-    memcpy(work_room, room, n_resources * sizeof(*room));
-    s.n = fill_entries(b, choice, best_of, &unbounded);
+    s.n = list_entries(b, choice);
     *ret_n = s.n;
-    b->work -= STEPS_PER_OFFER / 10;
-    return explore(&s, 0, surrogate_room(b, room, best_of), 0);
+    tune(&s, choice);
+    memcpy(work_room, room, n * sizeof(*room));
+    int64_t worth = explore(&s, 0, surrogate_room(b, room, &b->weights[(size_t)choice * n]), 0);
+    b->work -= STEPS_PER_OFFER - MAX(s.steps, 0) + (int64_t)s.n * TUNE_TURNS;
+    return worth;
 }
 
 /* ---- Rounds ---- */
 
-static void take_note(struct bound *b, uint32_t choice, uint32_t n)
-{
-    int64_t price = num_mul_sat(b->p->choices[choice].price_uusd_h, 1000);
-    int64_t ratio = num_mul_div(b->worst[choice], PPM, price);
-    for (uint32_t i = 0; i < n; i++)
-        if (b->entries[i].best > 0) {
-            struct bound_class *c = &b->classes[b->entries[i].class_];
-            c->tight = MAX(c->tight, ratio);
-        }
-}
-
-/* Scales the values so that they hold, and keeps them if they prove more. */
+/* Scales the values so that they just hold, and keeps them if they prove more. */
 static int64_t prove(struct bound *b, int64_t best)
 {
     int64_t worst = 0, price = 1;
@@ -223,40 +277,109 @@ static int64_t prove(struct bound *b, int64_t best)
     int64_t sum = 0;
     for (uint32_t c = 0; c < b->n_classes; c++) {
         struct bound_class *x = &b->classes[c];
-        int64_t v = worst > price ? num_mul_div(x->value, price, worst) : x->value;
+        int64_t v = worst > 0 ? num_mul_div(x->value, price, worst) : x->value;
         sum = num_add_sat(sum, num_mul_sat(v, x->pods));
     }
     if (sum <= best)
         return best;
     for (uint32_t c = 0; c < b->n_classes; c++)
         b->classes[c].proven =
-            worst > price ? num_mul_div(b->classes[c].value, price, worst) : b->classes[c].value;
+            worst > 0 ? num_mul_div(b->classes[c].value, price, worst) : b->classes[c].value;
     return sum;
 }
 
-static void move_values(struct bound *b, int64_t step_ppm)
+/* One sweep at the present values: proves all offerings, and lets those columns in that lower the
+ * cost of the linear program. False when none does. */
+static bool sweep(struct bound *b, struct columns *lp, double *column, int64_t *best)
+{
+    size_t m = b->n_classes;
+    double *found = xcalloc(b->p->n_choices * m + 1, sizeof(*found));
+    for (uint32_t k = 0; k < b->p->n_choices; k++) {
+        uint32_t n;
+        b->worst[k] = worthiest(b, k, &n);
+        for (uint32_t i = 0; i < n; i++)
+            found[k * m + b->entries[i].class_] = (double)b->entries[i].best;
+    }
+    *best = prove(b, *best);
+    bool any = false;
+    for (uint32_t k = 0; k < b->p->n_choices; k++) {
+        memcpy(column, &found[k * m], m * sizeof(*column));
+        any = columns_enter(lp, column, (double)b->p->choices[k].price_uusd_h * 1000) || any;
+    }
+    free(found);
+    columns_allow_surplus(lp);
+    return any;
+}
+
+/* For each class the choice that holds it cheapest alone. */
+static void begin_columns(struct bound *b, struct columns *lp)
+{
+    struct arena *a = &b->p->arena;
+    double *copies = ARENA_NEW_ARRAY(a, double, b->n_classes),
+           *price = ARENA_NEW_ARRAY(a, double, b->n_classes);
+    double *demand = ARENA_NEW_ARRAY(a, double, b->n_classes);
+    for (uint32_t c = 0; c < b->n_classes; c++) {
+        const struct bound_class *x = &b->classes[c];
+        copies[c] = 1;
+        price[c] = 1e18;
+        demand[c] = (double)x->pods;
+        for (uint32_t k = 0; k < b->p->n_choices; k++) {
+            if (!bits_get(b->allowed[k], c))
+                continue;
+            int64_t n = resources_copies(x->class_->requests, b->p->choices[k].room,
+                                         b->p->w->resources.n, x->most);
+            double each = (double)b->p->choices[k].price_uusd_h * 1000;
+            if (n > 0 && each / (double)n < price[c] / copies[c]) {
+                copies[c] = (double)n;
+                price[c] = each;
+            }
+        }
+    }
+    columns_init(lp, a, b->n_classes, copies, price, demand);
+}
+
+/* The plan's own launches are columns too: the linear program then costs no more than the plan. */
+static void enter_plan(struct bound *b, struct columns *lp, double *column)
+{
+    for (size_t i = 0; i < b->p->bins.len; i++) {
+        const struct spot *s = &b->p->bins.v[i];
+        memset(column, 0, b->n_classes * sizeof(*column));
+        for (uint32_t k = 0; k < s->n; k++) {
+            const struct item *it = &b->p->items[s->v[k].item];
+            column[b->of_class[it->class_->id]] += (double)(s->v[k].bundles * it->bundle);
+        }
+        columns_enter(lp, column, (double)b->p->choices[s->kind].price_uusd_h * 1000);
+    }
+    columns_allow_surplus(lp);
+}
+
+/* Half way between the duals and the best proven values: duals alone swing widely (Wentges 1997).
+ */
+static void set_values(struct bound *b, const struct columns *lp, bool smooth)
 {
     for (uint32_t c = 0; c < b->n_classes; c++) {
         struct bound_class *x = &b->classes[c];
-        int64_t target = x->tight ? num_mul_div(PPM, PPM, x->tight) : 2 * PPM;
-        int64_t factor = PPM + num_mul_div(target - PPM, step_ppm, PPM);
-        x->value = MAX(num_mul_div(x->value, factor, PPM), 1);
-        x->tight = 0;
+        int64_t dual = lp->dual[c] > 0 ? (int64_t)MIN(lp->dual[c], 4e17) : 0;
+        x->value = smooth ? (dual + x->proven) / 2 : dual;
     }
 }
 
 static int64_t run_rounds(struct bound *b)
 {
-    int64_t best = 0, step = 500000;
+    int64_t best = 0;
+    struct columns lp;
+    bool smooth = false;
+    if (b->n_classes == 0)
+        return 0;
+    begin_columns(b, &lp);
+    double *column = ARENA_NEW_ARRAY(&b->p->arena, double, b->n_classes);
+    enter_plan(b, &lp, column);
     for (int round = 0; round < ROUNDS_MAX && (round == 0 || b->work > 0); round++) {
-        for (uint32_t k = 0; k < b->p->n_choices; k++) {
-            uint32_t n;
-            b->worst[k] = worthiest(b, k, &n);
-            take_note(b, k, n);
-        }
-        best = prove(b, best);
-        move_values(b, step);
-        step = MAX(step * 93 / 100, 10000);
+        set_values(b, &lp, smooth);
+        bool entered = sweep(b, &lp, column, &best);
+        if (!entered && !smooth)
+            break;
+        smooth = entered;
     }
     return best;
 }
@@ -354,6 +477,10 @@ void bound_plan(struct problem *p, struct plan *plan, int64_t work)
     count_launched(&b);
     find_allowed(&b);
     b.worst = ARENA_NEW_ARRAY(&p->arena, int64_t, p->n_choices + 1);
+    size_t n_weights = (size_t)p->n_choices * p->w->resources.n;
+    b.weights = ARENA_NEW_ARRAY(&p->arena, int64_t, n_weights + 1);
+    for (size_t i = 0; i < n_weights; i++)
+        b.weights[i] = PPM;
     b.entries = ARENA_NEW_ARRAY(&p->arena, struct entry, b.n_classes + 1);
     int64_t total = run_rounds(&b);
     plan->bound_uusd_h = MIN(total / 1000, plan->objective_uusd_h);
