@@ -20,23 +20,68 @@ static int64_t scaled(const char *text, int64_t n)
     return (v * n + 99) / 100;
 }
 
-struct count {
+/* Pods that a budget covers, kept up to date change by change: counting them all at each change
+ * of one would cost a busy cluster more than everything else. */
+struct budget_state {
+    char *selector; /* the text of it that the counts are of */
     int64_t pods, healthy;
 };
 
-/* Pods that were evicted but are not yet seen to be deleted are not healthy. */
-static void count_pods(struct sim *s, struct item *budget, const struct pdb *p, struct count *ret)
+void budget_state_free(struct budget_state *b)
 {
+    if (b)
+        free(b->selector);
+    free(b);
+}
+
+struct share {
+    bool counts, healthy;
+};
+
+static struct share share_of(const struct pdb *p, struct item *budget, struct item *pod,
+                             struct version *v)
+{
+    struct share none = {false, false};
+    if (!v || !p->selector || strcmp(pod->namespace_, budget->namespace_) != 0 ||
+        !selector_matches(p->selector, version_labels(v)))
+        return none;
+    struct object *o = version_typed(budget->res->sim, pod->res, v);
+    if (!o || pod_is_terminal(pod_of(o)))
+        return none;
+    return (struct share){true, pod_is_ready(pod_of(o)) && !pod_is_terminating(pod_of(o))};
+}
+
+bool budget_pod_changed(struct item *budget, struct item *pod, struct version *before,
+                        struct version *after)
+{
+    struct object *o = item_typed(budget);
+    if (!o || !budget->budget)
+        return false;
+    struct share a = share_of(pdb_of(o), budget, pod, before),
+                 b = share_of(pdb_of(o), budget, pod, after);
+    budget->budget->pods += b.counts - a.counts;
+    budget->budget->healthy += b.healthy - a.healthy;
+    return a.counts != b.counts || a.healthy != b.healthy;
+}
+
+/* A new budget, or one with another selector, counts once. */
+void budget_changed(struct sim *s, struct item *it)
+{
+    CLEANUP(buf_release) struct buf text = BUF_INIT;
+    struct object *o = item_typed(it);
+    const struct json *selector = json_at(it->now->root, "spec", "selector", NULL);
+    if (selector)
+        json_print(&text, selector, 0);
+    if (!o || (it->budget && strcmp(it->budget->selector, text.data ? text.data : "") == 0))
+        return;
+    budget_state_free(it->budget);
+    it->budget = xcalloc(1, sizeof(*it->budget));
+    it->budget->selector = xstrdup(text.data ? text.data : "");
     map_each(&s->pods->objects, e) {
-        struct item *it = e->value;
-        if (strcmp(it->namespace_, budget->namespace_) != 0 ||
-            !selector_matches(p->selector, version_labels(it->now)))
-            continue;
-        const struct pod *pod = pod_at(it);
-        if (!pod || pod_is_terminal(pod))
-            continue;
-        ret->pods++;
-        ret->healthy += pod_is_ready(pod) && !pod_is_terminating(pod);
+        struct item *pod = e->value;
+        struct share x = share_of(pdb_of(o), it, pod, pod->now);
+        it->budget->pods += x.counts;
+        it->budget->healthy += x.healthy;
     }
 }
 
@@ -64,12 +109,10 @@ static int64_t expected(struct sim *s, struct item *budget, const struct pdb *p,
 void budget_reconcile(struct sim *s, struct item *it)
 {
     struct object *o = item_typed(it);
-    struct count c = {0};
-    if (!o)
+    if (!o || !it->budget)
         return;
     const struct pdb *p = pdb_of(o);
-    if (p->selector)
-        count_pods(s, it, p, &c);
+    const struct budget_state c = *it->budget;
     int64_t total = p->min_available && !str_has_suffix(str_from(p->min_available), STR("%"))
                         ? c.pods
                         : expected(s, it, p, c.pods);

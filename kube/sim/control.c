@@ -7,7 +7,6 @@
  * when they run (level-triggered). */
 
 #include "base/num.h"
-#include "kube/api/pdb.h"
 #include "kube/sim/internal.h"
 #include "kube/sim/tree.h"
 
@@ -56,7 +55,8 @@ static void controllers_fire(void *arg)
     struct controllers *c = arg;
     struct sim *s = c->sim;
     struct heap_node *first;
-    while ((first = heap_peek(&c->due)) && first->key <= sim_now(s)) {
+    /* One item a turn: what it changed reaches the watchers before the next is looked at. */
+    if ((first = heap_peek(&c->due)) && first->key <= sim_now(s)) {
         heap_pop(&c->due);
         struct item *it = CONTAINER_OF(first, struct item, due);
         if (it->gone)
@@ -78,21 +78,12 @@ static void owner_dirty(struct sim *s, struct item *it)
         controllers_dirty(s, it->family->owner);
 }
 
-static bool budget_covers(struct item *budget, const struct item *pod, struct version *v)
-{
-    struct object *o = v ? item_typed(budget) : NULL;
-    return o && pod->namespace_ && strcmp(budget->namespace_, pod->namespace_) == 0 &&
-           pdb_of(o)->selector && selector_matches(pdb_of(o)->selector, version_labels(v));
-}
-
 static void budgets_dirty(struct sim *s, struct item *it, struct version *before,
                           struct version *after)
 {
-    if (map_len(&s->pdbs->objects) == 0)
-        return;
     map_each(&s->pdbs->objects, e)
-        if (budget_covers(e->value, it, before) || budget_covers(e->value, it, after))
-            controllers_dirty(s, e->value);
+        if (budget_pod_changed(e->value, it, before, after))
+            control_dirty(s, e->value);
 }
 
 static enum pod_phase phase_of(struct sim *s, struct item *it, struct version *v)
@@ -145,6 +136,8 @@ void controllers_changed(struct sim *s, struct item *it, struct version *before,
         return;
     if (it->res == s->pods)
         pod_changed(s, it, before, after);
+    if (it->res == s->pdbs && after)
+        budget_changed(s, it);
     owner_dirty(s, it);
     if (after)
         controllers_dirty(s, it);

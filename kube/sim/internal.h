@@ -95,6 +95,11 @@ void cronjob_reconcile(struct sim *s, struct item *it);
 void job_pod_ended(struct item *job, const struct json *pod, bool succeeded);
 void job_state_free(struct job_state *j);
 void budget_reconcile(struct sim *s, struct item *it);
+void budget_changed(struct sim *s, struct item *it);
+/* True when what it covers, or how healthy that is, changed. */
+bool budget_pod_changed(struct item *budget, struct item *pod, struct version *before,
+                        struct version *after);
+void budget_state_free(struct budget_state *b);
 
 /* Parts the controllers share; control.c */
 struct version *child_new(struct item *owner, const char *api_version, const char *kind,

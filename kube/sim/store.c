@@ -308,6 +308,7 @@ void item_unref(struct item *it)
         return;
     version_unref(it->now);
     job_state_free(it->job);
+    budget_state_free(it->budget);
     free(it->key);
     free(it->uid);
     free(it);

@@ -58,6 +58,7 @@ struct resource {
 struct pod_state;
 struct node_state;
 struct job_state;
+struct budget_state;
 
 /* Objects by their owner: what to reconcile, and what to delete with it. */
 VEC_DEFINE(vec_item, struct item *);
@@ -76,10 +77,11 @@ struct item {
     struct version *now; /* the last state, also when gone */
     uint64_t born;       /* a number that only grows: creation order */
     bool gone;
-    bool orphan;           /* its owner went: to be deleted */
-    struct heap_node due;  /* when its controller looks at it */
-    struct job_state *job; /* what a Job has done so far; jobs.c */
-    struct family *family; /* as a child */
+    bool orphan;                 /* its owner went: to be deleted */
+    struct heap_node due;        /* when its controller looks at it */
+    struct job_state *job;       /* what a Job has done so far; jobs.c */
+    struct budget_state *budget; /* what a PodDisruptionBudget covers; budget.c */
+    struct family *family;       /* as a child */
     size_t family_index;
     struct pod_state *pod;
     struct node_state *node;
