@@ -48,7 +48,7 @@ static struct scaled *scaled_begin(struct scalers *owner, struct str key, struct
     s->key = xstr_dup(key);
     s->object = object_ref(o);
     s->kind = o->kind;
-    s->known_replicas = s->original = -1;
+    s->known_replicas = s->original = s->write_from = s->write_to = -1;
     map_put(&owner->scaled, key, s);
     if (owner->metrics.workloads)
         metric_set(owner->metrics.workloads, (double)map_len(&owner->scaled));

@@ -107,10 +107,12 @@ static void perform(struct scaled *s)
     const char *version = s->known_replicas >= 0 && s->known_version[0]
                               ? s->known_version
                               : s->object->meta.resource_version;
+    bool news = s->write_from != scaled_replicas(s) || s->write_to != s->last.replicas;
     s->write_from = scaled_replicas(s);
     s->write_to = s->last.replicas;
     if (s->owner->options.observe) {
-        tell_decision(s, "observed", "mode observe");
+        if (news)
+            tell_decision(s, "observed", "mode observe");
         return;
     }
     s->write = call_scale(s, s->write_to, version, written);

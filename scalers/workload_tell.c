@@ -97,6 +97,37 @@ static const char *last_error(const struct scaled *s)
     return s->rival[0] ? s->rival : NULL;
 }
 
+/* Changes that the rate policies still count, so that a restart does not shorten a wait. */
+static void print_events(const char *key, const struct decide_event *v, unsigned n,
+                         struct json_writer *w)
+{
+    char text[40];
+    if (!n)
+        return;
+    json_w_karray(w, key);
+    for (unsigned i = 0; i < n; i++) {
+        json_w_object(w);
+        json_w_kstr(w, "at", time_format(text, v[i].at));
+        json_w_ki64(w, "by", v[i].delta);
+        json_w_object_end(w);
+    }
+    json_w_array_end(w);
+}
+
+static unsigned load_events(const struct json *list, int64_t now, struct decide_event *v)
+{
+    unsigned n = 0;
+    for (size_t i = 0; list && list->type == JSON_ARRAY && i < list->n && n < DECIDE_EVENTS_MAX;
+         i++) {
+        int64_t at, by = json_i64(json_get(list->items[i], "by"), 0);
+        if (by <= 0 || by > INT32_MAX ||
+            time_parse_rfc3339(json_text(json_get(list->items[i], "at")), &at, NULL) < 0)
+            continue;
+        v[n++] = (struct decide_event){MIN(at, now), by};
+    }
+    return n;
+}
+
 /* `material_only`: what makes a write of the annotation worth it. */
 void scaled_print(const struct scaled *s, struct buf *out, bool material_only)
 {
@@ -120,6 +151,8 @@ void scaled_print(const struct scaled *s, struct buf *out, bool material_only)
         key_time(&w, "since", s->decide.since);
         key_time(&w, "lastActive", s->decide.last_active);
         json_w_ki64(&w, "original", s->original);
+        print_events("scaledUp", s->decide.ups, s->decide.n_ups, &w);
+        print_events("scaledDown", s->decide.downs, s->decide.n_downs, &w);
     }
     json_w_object_end(&w);
 }
@@ -198,6 +231,8 @@ void tell_status_load(struct scaled *s)
         s->decide.last_active = now;
     s->decide.last_active = MIN(s->decide.last_active, now);
     s->original = json_i64(json_get(root, "original"), -1);
+    s->decide.n_ups = load_events(json_get(root, "scaledUp"), now, s->decide.ups);
+    s->decide.n_downs = load_events(json_get(root, "scaledDown"), now, s->decide.downs);
     arena_release(&arena);
 }
 

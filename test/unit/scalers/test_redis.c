@@ -429,6 +429,77 @@ static void test_strange_servers(void **state)
     }
 }
 
+/* A server that comes back is found again after the pause, which the calls do not wait for. */
+static void test_comes_back(void **state)
+{
+    (void)state;
+    struct scaler_host h;
+    begin(&h);
+    struct fake f;
+    fake_start(&f, h.loop, NULL);
+    uint16_t port = f.port;
+    fake_stop(&f);
+    struct err err = ERR_INIT;
+    struct scaler *s = OPEN(&h, &err, "address", address(port), "listName", "l");
+    assert_true(poll_once(&h, s).failed);
+    assert_true(poll_once(&h, s).failed);
+    assert_int_equal(redis_counts(&h).connects, 1);
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    assert_true(bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(fd, 8) == 0);
+    f = (struct fake){.loop = h.loop,
+                      .says = "+list\r\n:7\r\n",
+                      .port = port,
+                      .client = -1,
+                      .listen = {.fd = fd, .fn = on_client, .arg = &f}};
+    assert_int_equal(loop_fd_set(h.loop, &f.listen, LOOP_READ, &err), 0);
+    loop_run_until(h.loop, loop_now(h.loop) + NS_PER_S); /* the first pause is at most this long */
+    struct answer a = poll_once(&h, s);
+    assert_false(a.failed);
+    assert_int_equal(a.value, 7000);
+    scaler_close(s);
+    fake_stop(&f);
+    end(&h);
+}
+
+/* Names are resolved on the worker's thread. */
+static void test_names(void **state)
+{
+    (void)state;
+    struct scaler_host h;
+    begin(&h);
+    h.worker = worker_new(h.loop, 1);
+    struct fake f;
+    fake_start(&f, h.loop, "+list\r\n:7\r\n");
+    struct err err = ERR_INIT;
+    char text[64];
+    snprintf(text, sizeof(text), "localhost:%u", f.port);
+    struct scaler *s = OPEN(&h, &err, "address", text, "listName", "l");
+    struct answer a = poll_once(&h, s);
+    if (a.failed)
+        fail_msg("%s", a.err.msg);
+    assert_int_equal(a.value, 7000);
+    scaler_close(s);
+    s = OPEN(&h, &err, "address", "no-such-host.invalid:1", "listName", "l");
+    a = poll_once(&h, s);
+    assert_true(a.failed);
+    assert_non_null(strstr(a.err.msg, "no-such-host.invalid"));
+    scaler_close(s);
+    s = OPEN(&h, &err, "address", "no-such-host.invalid:1", "listName", "l");
+    struct answer never = {.loop = h.loop, .waiting = 1};
+    scaler_poll(s, done, &never);
+    loop_run_until(h.loop, loop_now(h.loop) + NS_PER_MS);
+    unsigned waiting = never.waiting; /* the name may have failed to resolve already */
+    scaler_close(s);                  /* while the thread may still be at it */
+    loop_run_until(h.loop, loop_now(h.loop) + 100 * NS_PER_MS);
+    assert_int_equal(never.waiting, waiting);
+    fake_stop(&f);
+    worker_free(h.worker);
+    end(&h);
+}
+
 static void test_close_during_poll(void **state)
 {
     (void)state;
@@ -478,6 +549,8 @@ int main(void)
         cmocka_unit_test(test_unreachable_then_pause),
         cmocka_unit_test(test_bad_parameters),
         cmocka_unit_test(test_strange_servers),
+        cmocka_unit_test(test_comes_back),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_close_during_poll),
     };
     return cmocka_run_group_tests(tests, start, stop);

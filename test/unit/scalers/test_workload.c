@@ -254,6 +254,7 @@ static void test_observe_writes_nothing(void **state)
     assert_int_equal(
         double_counts.scale_writes + double_counts.status_writes + double_counts.events, 0);
     assert_non_null(strstr(b.last_decision, "\"result\":\"observed\",\"from\":0,\"to\":3"));
+    assert_int_equal(b.decisions, 1); /* not again with every tick */
     end(&b);
 }
 
@@ -321,6 +322,37 @@ static void test_cooldown_survives_a_restart(void **state)
     assert_int_equal(run_to(&b, 5, "was-idle"), 0);
     assert_int_equal(double_get("was-active")->replicas, 3);
     assert_int_equal(run_to(&b, 7, "was-active"), 0);
+    end(&b);
+}
+
+/* One pod in twenty minutes: the new leader knows when the last one went. */
+static void test_rates_survive_a_restart(void **state)
+{
+    (void)state;
+    static const char behavior[] =
+        ", \"weft.sh/behavior\": \"scaleDown: {stabilizationWindowSeconds: 0, policies: [{type: "
+        "Pods, value: 1, periodSeconds: 1200}]}\""
+        ", \"weft.sh/min-replicas\": \"1\"";
+    struct bench b;
+    begin(&b, "2026-06-05T09:00:00Z", false);
+    char annotations[4096];
+    snprintf(annotations, sizeof(annotations), "%s%s", TRIGGERS(CRON), behavior);
+    put(&b, "web", annotations, 4);
+    lead(&b);
+    assert_int_equal(run_to(&b, 5, "web"), 3);
+    assert_non_null(strstr(double_status, "\"scaledDown\":[{\"at\":\"2026-06-05T09:00:0"));
+    scalers_lead(b.scalers, false);
+    struct buf escaped = BUF_INIT;
+    struct json_writer w;
+    json_writer_init(&w, &escaped, 0);
+    json_w_cstr(&w, double_status);
+    snprintf(annotations, sizeof(annotations), "%s%s, \"weft.sh/status\": %s", TRIGGERS(CRON),
+             behavior, escaped.data);
+    buf_release(&escaped);
+    put(&b, "web", annotations, 3);
+    scalers_lead(b.scalers, true);
+    assert_int_equal(run_to(&b, 19, "web"), 3);
+    assert_int_equal(run_to(&b, 21, "web"), 2);
     end(&b);
 }
 
@@ -453,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_unknown_never_scales_in),
         cmocka_unit_test(test_end_of_management),
         cmocka_unit_test(test_cooldown_survives_a_restart),
+        cmocka_unit_test(test_rates_survive_a_restart),
         cmocka_unit_test(test_pause),
         cmocka_unit_test(test_many_are_spread),
         cmocka_unit_test(test_rotated_secret),
