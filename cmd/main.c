@@ -12,8 +12,10 @@
 #include "cmd/table.h"
 
 const struct command *const commands[] = {
-    &command_run,  &command_plan, &command_explain, &command_simulate,
-    &command_lint, &command_crds, &command_version, NULL,
+    &command_run,
+    &command_crds,
+    &command_version,
+    NULL,
 };
 
 bool cmd_is_terminal(int fd)
@@ -75,7 +77,8 @@ static void print_command_help(const struct command *c)
     fwrite(out.data, 1, out.len, stdout);
 }
 
-int cmd_options(const struct command *c, int argc, char **argv, struct arena *a, void *to, struct schema_args *ret_args)
+int cmd_options(const struct command *c, int argc, char **argv, struct arena *a, void *to,
+                struct schema_args *ret_args)
 {
     struct err err = ERR_INIT;
     bool help = false;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The weft authors. */
+#include "cmd/run_options.h"
+
+#define O struct run_options
+
+const struct option run_table[] = {
+    OPTION_ENUM(O, mode, "mode", "observe", "observe|act",
+                "observe decides and logs and changes nothing; act does what it decides"),
+    OPTION_ENUM(O, cloud, "cloud", "sim", "sim", "the cloud to buy from"),
+    OPTION_STRING(O, cluster_name, "cluster-name", "default",
+                  "names this cluster in tags; instances of other names are left alone"),
+    OPTION_STRING(
+        O, catalog, "catalog", NULL,
+        "a JSON file of instance types, offerings and prices; without it the built-in table"),
+    OPTION_STRING(
+        O, kubeconfig, "kubeconfig", NULL,
+        "a kubeconfig file; without it KUBECONFIG, the in-cluster account, or ~/.kube/config"),
+    OPTION_STRING(O, context, "context", NULL,
+                  "the kubeconfig context; without it the current one"),
+    OPTION_STRING(O, namespace_, "namespace", "weft-system",
+                  "where the Lease and weft's own objects live"),
+    OPTION_BOOL(O, take_over, "take-over", "false",
+                "act although a live Karpenter holds its lease on this cluster"),
+    OPTION_DURATION(O, batch_idle, "batch-idle-duration", "1s", NS_PER_MS, NS_PER_HOUR,
+                    "how long no new pod may arrive before a batch is planned"),
+    OPTION_DURATION(O, batch_max, "batch-max-duration", "10s", NS_PER_MS, NS_PER_HOUR,
+                    "the longest a batch may wait"),
+    OPTION_DURATION(O, launch_deadline, "launch-deadline", "5m", NS_PER_S, NS_PER_DAY,
+                    "a claim without an instance by then is replaced"),
+    OPTION_DURATION(O, registration_deadline, "registration-deadline", "15m", NS_PER_S, NS_PER_DAY,
+                    "an instance without a Node by then is replaced"),
+    OPTION_DURATION(O, initialization_deadline, "initialization-deadline", "15m", NS_PER_S,
+                    NS_PER_DAY,
+                    "a Node that is not ready with all its resources by then is replaced"),
+    OPTION_BOOL(O, leader_elect, "leader-elect", "true",
+                "act only while holding the Lease, so that several replicas can run"),
+    OPTION_DURATION(O, lease_duration, "leader-elect-lease-duration", "15s", NS_PER_S, NS_PER_HOUR,
+                    "others wait so long for a silent leader"),
+    OPTION_DURATION(O, renew_deadline, "leader-elect-renew-deadline", "10s", NS_PER_S, NS_PER_HOUR,
+                    "a leader that could not renew for so long stops acting"),
+    OPTION_DURATION(O, retry_period, "leader-elect-retry-period", "2s", 100 * NS_PER_MS,
+                    NS_PER_HOUR, "the pause between renewals"),
+    OPTION_STRING(O, identity, "identity", NULL,
+                  "this replica's name in the Lease; without it POD_NAME, or the host name and a "
+                  "random suffix"),
+    OPTION_STRING(O, bind_address, "bind-address", "0.0.0.0",
+                  "the address that the metrics and health ports listen on"),
+    OPTION_INT(O, metrics_port, "metrics-port", "8080", 0, 65535,
+               "the port of /metrics; 0 takes any free one"),
+    OPTION_INT(O, health_port, "health-probe-port", "8081", 0, 65535,
+               "the port of /healthz and /readyz; 0 takes any free one"),
+    OPTION_DECIMAL(O, kube_qps, "kube-client-qps", "200", "requests a second to the API server"),
+    OPTION_INT(O, kube_burst, "kube-client-burst", "300", 1, 100000,
+               "requests that may exceed that rate at once"),
+    OPTION_ENUM(O, log_level, "log-level", "info", "debug|info|warn|error",
+                "the least level of log lines"),
+    OPTION_ENUM(O, log_format, "log-format", "auto", "auto|json|text",
+                "auto is text on a terminal and JSON elsewhere"),
+    OPTION_DECIMAL(O, sim_speed, "sim-speed", "1",
+                   "the simulated cloud's delays are divided by this"),
+    OPTION_INT(O, sim_seed, "sim-seed", "0", 0, INT64_MAX,
+               "the simulated cloud's seed; 0 takes a random one"),
+    OPTION_BOOL(O, sim_kubelets, "sim-kubelets", "true",
+                "the simulated cloud also reports its Nodes Ready; off where another program plays "
+                "the kubelets"),
+    OPTION_END,
+};
