@@ -83,7 +83,7 @@ static void budgets_dirty(struct sim *s, struct item *it, struct version *before
 {
     map_each(&s->pdbs->objects, e)
         if (budget_pod_changed(e->value, it, before, after))
-            control_dirty(s, e->value);
+            controllers_dirty(s, e->value);
 }
 
 static enum pod_phase phase_of(struct sim *s, struct item *it, struct version *v)
