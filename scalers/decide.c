@@ -417,7 +417,7 @@ static bool cooled(const struct decide_config *c, const struct decide_state *s, 
 {
     if (s->last_active)
         return num_add_sat(s->last_active, c->cooldown) < now;
-    return num_add_sat(s->since, c->initial_cooldown) < now || !c->initial_cooldown;
+    return num_add_sat(s->since, c->initial_cooldown) < now;
 }
 
 static void inactive(const struct decide_config *c, struct decide_state *s,
