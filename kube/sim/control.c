@@ -72,10 +72,20 @@ static void controllers_fire(void *arg)
 
 /* ---- Changes ---- */
 
-static void owner_dirty(struct sim *s, struct item *it)
+/* A pod that only got on (bound, started, ready) changes no more than its owner's status: that may
+ * wait longer, so that a thousand pods starting are counted a few times and not a thousand. */
+#define STATUS_DELAYS 10
+
+static void owner_dirty(struct sim *s, struct item *it, struct version *before,
+                        struct version *after)
 {
-    if (it->family && it->family->owner)
-        controllers_dirty(s, it->family->owner);
+    if (!it->family || !it->family->owner || !it->family->owner->res->reconcile)
+        return;
+    struct object *o = before && after ? version_typed(s, it->res, after) : NULL;
+    bool only_status =
+        it->res == s->pods && o && !pod_is_terminating(pod_of(o)) && !pod_is_terminal(pod_of(o));
+    controllers_at(s, it->family->owner,
+                   sim_now(s) + s->o.controller_delay * (only_status ? STATUS_DELAYS : 1));
 }
 
 static void budgets_dirty(struct sim *s, struct item *it, struct version *before,
@@ -138,7 +148,7 @@ void controllers_changed(struct sim *s, struct item *it, struct version *before,
         pod_changed(s, it, before, after);
     if (it->res == s->pdbs && after)
         budget_changed(s, it);
-    owner_dirty(s, it);
+    owner_dirty(s, it, before, after);
     if (after)
         controllers_dirty(s, it);
     else
