@@ -148,6 +148,7 @@ static bool judge(struct look *l, struct nodeclaim *claim, struct candidate *ret
     return true;
 }
 
+/* Writes that are under way count as disruption too: what they change is not in the cache yet. */
 static struct budget_count count_pool(const struct control *c, const char *pool)
 {
     struct budget_count n = {0};
@@ -232,30 +233,19 @@ static int by_age(const void *a, const void *b)
     return strcmp(x->claim->obj.meta.name, y->claim->obj.meta.name);
 }
 
-/* Taken from the budget in this look, by pool: what was written is not in the cache yet. */
-static bool within_budget(struct look *l, struct map *taken, const struct candidate *x)
+static bool within_budget(struct look *l, const struct candidate *x)
 {
-    const char *pool = x->pool->obj.meta.name;
-    void **slot = map_slot(taken, str_from(pool));
-    struct budget_count n = count_pool(l->c, pool);
+    struct budget_count n = count_pool(l->c, x->pool->obj.meta.name);
 
-    if (!*slot)
-        *slot = xcalloc(1, sizeof(int64_t));
-    n.disrupting += *(int64_t *)*slot;
-    if (budget_allowed(x->pool, DISRUPT_EMPTY, &n, l->now) <= 0)
-        return false;
-    ++*(int64_t *)*slot;
-    return true;
+    return budget_allowed(x->pool, DISRUPT_EMPTY, &n, l->now) > 0;
 }
 
 static void choose(struct look *l, struct candidates *v)
 {
-    struct map taken = MAP_INIT;
-
     if (v->len > 0)
         qsort(v->v, v->len, sizeof(*v->v), by_age);
     vec_each(v, struct candidate *, x) {
-        if (within_budget(l, &taken, x)) {
+        if (within_budget(l, x)) {
             write_condition(l->c, x->claim, true);
         } else {
             control_event(l->c, &x->node->obj, false, "DisruptionBlocked",
@@ -263,7 +253,6 @@ static void choose(struct look *l, struct candidates *v)
                           x->pool->obj.meta.name);
         }
     }
-    map_release(&taken, free);
 }
 
 static void pod_event(struct look *l, const struct candidate *x)

@@ -143,11 +143,13 @@ void promise_release(struct control *c)
 
 void refuse(struct control *c, const char *pod_key, uint64_t generation, const char *why)
 {
+    char *key = xstrdup(pod_key); /* it may be that of the nomination that ends here */
     void **slot;
     struct refusal *r;
 
-    promise_break(c, pod_key);
-    slot = map_slot(&c->provision->refusals, str_from(pod_key));
+    promise_break(c, key);
+    slot = map_slot(&c->provision->refusals, str_from(key));
+    free(key);
     if (!*slot)
         *slot = xcalloc(1, sizeof(*r));
     r = *slot;
