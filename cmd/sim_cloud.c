@@ -17,7 +17,8 @@
 struct record {
     struct arena arena;
     const char *provider_id, *token, *labels_json, *taints_json;
-    bool seen; /* by the read under way */
+    bool seen;       /* by the read under way */
+    int64_t written; /* loop_now when the API server had it; 0: not yet */
 };
 
 struct sim_cloud {
@@ -39,6 +40,7 @@ struct cloud_op {
     struct cloud_op *next, *prev;
     enum op_kind kind;
     struct client_op *call;
+    int64_t asked; /* loop_now when the records were asked for */
     struct cloud_op *inner;
     struct arena arena;
     struct launch_request request;
@@ -321,7 +323,8 @@ static void take_record(void *arg, struct object *o)
     object_unref(o);
 }
 
-static int take_records(struct sim_cloud *s, struct str body, struct err *err)
+/* `asked` is when the read was sent: it says nothing of records written since. */
+static int take_records(struct sim_cloud *s, struct str body, int64_t asked, struct err *err)
 {
     struct list_meta meta;
     struct list_decoder *d = list_decoder_new(&kind_configmap, NULL, take_record, NULL, s);
@@ -334,7 +337,7 @@ static int take_records(struct sim_cloud *s, struct str body, struct err *err)
         return -1;
     map_each(&s->records, e) {
         struct record *r = e->value;
-        if (r->seen)
+        if (r->seen || r->written == 0 || r->written >= asked)
             continue;
         s->inner->vt->terminate(s->inner, r->provider_id, ended, NULL);
         free_record(map_remove(&s->records, map_key(e)));
@@ -483,6 +486,9 @@ static void record_written(void *arg, const struct client_answer *answer UNUSED,
         fail(op, err);
         return;
     }
+    struct record *written = map_get(&op->owner->records, str_from(op->provider_id));
+    if (written)
+        written->written = loop_now(op->owner->loop);
     tell(op, instance_of(op->owner, op->provider_id), 1, NULL);
 }
 
@@ -567,7 +573,7 @@ static void records_read(void *arg, const struct client_answer *answer, const st
     struct sim_cloud *s = op->owner;
     struct err why = ERR_INIT;
     op->call = NULL;
-    if (!err && take_records(s, answer->body, &why) < 0)
+    if (!err && take_records(s, answer->body, op->asked, &why) < 0)
         err = &why;
     if (err) {
         fail(op, err);
@@ -607,6 +613,7 @@ static struct cloud_op *read_records(struct cloud_op *op)
     buf_printf(&path,
                "/api/v1/namespaces/%s/configmaps?labelSelector=weft.sh%%2Fsim-instance%%3Dtrue",
                s->namespace_);
+    op->asked = loop_now(s->loop);
     op->call = client_raw(s->client, "GET", path.data, NULL, STR_NONE, records_read, op);
     return op;
 }
