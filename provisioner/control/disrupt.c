@@ -166,6 +166,7 @@ static struct budget_count count_pool(const struct control *c, const char *pool)
         n.nodes++;
         n.disrupting +=
             claim->obj.meta.deletion || !node || !node_is_ready(node) ||
+            map_has(&c->disruption->busy, str_from(claim->obj.meta.name)) ||
             condition_is(&claim->conditions, CONDITION_DISRUPTION_REASON, CONDITION_TRUE);
     }
     return n;
