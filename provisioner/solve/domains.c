@@ -6,8 +6,10 @@
  * one combination of the domains that matter to the class; pods go one by one to the allowed cell
  * that holds fewest, then to one with free nodes, then to the cheapest. Each cell becomes an item
  * that may use the cell's nodes and offerings only, so whatever the packer does later keeps the
- * rule. Classes that others count are dealt out too, for then their domains are known. Rules by
- * hostname are kept while spots are filled (spot.c). */
+ * rule. Classes that others count are dealt out too, for then their domains are known. Where limits
+ * or rooms turn out to leave a dealt pod without a place, all is dealt again with that known
+ * (domains_learn), so that nothing relies on a pod that is not there. Rules by hostname are kept
+ * while spots are filled (spot.c). */
 
 #include "base/bits.h"
 #include "base/num.h"
@@ -34,7 +36,7 @@ struct cell {
     int64_t node_copies; /* that its nodes can take, others aside */
     bool has_offers;
     int64_t price_uusd_h;
-    uint32_t pods;
+    uint32_t pods, most;
     int64_t *spread; /* per spread of the class: matching pods in its domain, found on nodes */
 };
 
@@ -308,7 +310,7 @@ static bool kept_apart(const struct split *s, const struct cell *c)
 static bool cell_allowed(const struct split *s, const struct cell *c, const int64_t *least)
 {
     const struct podset *x = s->class_;
-    if (!c->has_offers && c->pods >= c->node_copies)
+    if (c->pods >= c->most || (!c->has_offers && c->pods >= c->node_copies))
         return false;
     for (uint32_t k = 0; k < x->n_spreads; k++) {
         const struct topology_use *u = &x->spreads[k];
@@ -463,6 +465,7 @@ static void add_cells(struct split *s)
             continue;
         i.pods = c->pods + from;
         i.n = s->cells[k].pods;
+        i.cell = k;
         i.mask = problem_mask_narrow(p, s->mask, s->cells[k].offers, s->cells[k].nodes);
         add_item(p, i);
         from += i.n;
@@ -471,6 +474,7 @@ static void add_cells(struct split *s)
         return;
     i.pods = c->pods + from;
     i.n = c->n_pods - from;
+    i.cell = WORLD_NONE;
     i.mask = s->mask;
     i.refusal = s->too_many  ? "its topology rules span more domains than can be weighed"
                 : s->n_cells ? "its topology spread or pod affinity leaves no domain for it"
@@ -488,6 +492,14 @@ static bool begin(struct split *s, struct problem *p, struct group_state *groups
     s->mask = problem_mask(p, c);
     if (!s->too_many)
         find_cells(s);
+    for (uint32_t k = 0; k < s->n_cells; k++) {
+        s->cells[k].most = UINT32_MAX;
+        for (size_t i = 0; p->caps && i < p->caps->len; i++) {
+            const struct cell_cap *cap = &p->caps->v[i];
+            if (cap->class_ == c->id && (cap->cell == k || cap->cell == WORLD_NONE))
+                s->cells[k].most = MIN(s->cells[k].most, cap->most);
+        }
+    }
     if (s->too_many)
         s->n_cells = 0;
     return true;
@@ -507,7 +519,8 @@ void domains_split(struct problem *p)
                              .pods = c->pods,
                              .n = c->n_pods,
                              .need = c->requests,
-                             .refusal = c->refused};
+                             .refusal = c->refused,
+                             .cell = WORLD_NONE};
         if (!c->refused && begin(&splits[n], p, groups, c)) {
             n++;
             continue;
@@ -529,4 +542,21 @@ void domains_split(struct problem *p)
         vec_release(&groups[g].planned);
     free(splits);
     free(groups);
+}
+
+bool domains_learn(const struct problem *p, struct cell_caps *caps, bool strict)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        const struct item *it = &p->items[i];
+        if (it->cell == WORLD_NONE || it->taken == it->n)
+            continue;
+        struct cell_cap cap = {it->class_->id, strict ? WORLD_NONE : it->cell, 0};
+        for (uint32_t k = 0; k < p->n_items && !strict; k++)
+            if (p->items[k].class_ == it->class_ && p->items[k].cell == it->cell)
+                cap.most += p->items[k].taken;
+        vec_push(caps, cap);
+        any = true;
+    }
+    return any;
 }

@@ -31,6 +31,7 @@ struct item {
     uint32_t mask;
     int64_t value_nusd_h; /* of one bundle; INT64_MAX / 4 when no offer takes it */
     const char *refusal;  /* decided before packing; NULL: none */
+    uint32_t cell;        /* of domains.c; WORLD_NONE: the class is not dealt out */
     bool follower;        /* needs a node that already holds what its pod affinity selects */
 };
 
@@ -62,8 +63,18 @@ struct spot {
         kind; /* kind is an index of choices; WORLD_NONE where one does not apply */
 };
 
+/* What an earlier attempt could place of a class in a cell, or (WORLD_NONE) in any of its cells. */
+struct cell_cap {
+    uint32_t class_, cell, most;
+};
+
+struct cell_caps {
+    VEC(struct cell_cap);
+};
+
 struct problem {
     const struct world *w;
+    const struct cell_caps *caps;
     struct arena arena;
     struct item *items;
     struct mask *masks;
@@ -97,6 +108,9 @@ void problem_choices(struct problem *p);
 
 /* Turns classes into items, splitting by topology domains. */
 void domains_split(struct problem *p);
+/* Adds what this attempt could not place where it was dealt to. False: all of it was placed, so
+ * every rule over domains holds. `strict`: such a class shall get nothing at all. */
+bool domains_learn(const struct problem *p, struct cell_caps *caps, bool strict);
 
 /* ---- spot.c ---- */
 

@@ -8,11 +8,13 @@
 #include "provisioner/solve/emit.h"
 
 #define WORK_STANDARD 4000000
+#define LENIENT_ROUNDS 6
 
-static void run(struct problem *p, const struct world *w, const struct solve_options *o,
-                enum pack_aim aim)
+static void attempt(struct problem *p, const struct world *w, const struct solve_options *o,
+                    enum pack_aim aim, const struct cell_caps *caps)
 {
     problem_init(p, w);
+    p->caps = caps;
     p->work = o->work > 0 ? o->work : WORK_STANDARD;
     domains_split(p);
     problem_choices(p);
@@ -22,6 +24,20 @@ static void run(struct problem *p, const struct world *w, const struct solve_opt
         pack_followers(p);
         improve(p);
     }
+}
+
+static void run(struct problem *p, const struct world *w, const struct solve_options *o,
+                enum pack_aim aim)
+{
+    struct cell_caps caps = {0};
+    attempt(p, w, o, aim, &caps);
+    /* After a few lenient rounds each round takes a whole class out, so this ends. */
+    for (uint32_t round = 0; domains_learn(p, &caps, round >= LENIENT_ROUNDS); round++) {
+        problem_release(p);
+        attempt(p, w, o, aim, &caps);
+    }
+    vec_release(&caps);
+    p->caps = NULL;
 }
 
 static bool has_limits(const struct world *w)

@@ -25,6 +25,20 @@ void spot_init_bin(struct problem *p, struct spot *s, uint32_t choice)
     spot_reset(p, s, p->choices[choice].room);
 }
 
+/* The least skew that pods already in the spot allow their group; a pod that has no such rule
+ * itself must not push them over it, for they may come later. */
+static int64_t skew_of_company(const struct problem *p, const struct spot *s, uint32_t group)
+{
+    int64_t least = INT64_MAX;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct podset *c = p->items[s->v[i].item].class_;
+        for (uint32_t k = 0; k < c->n_spreads; k++)
+            if (c->spreads[k].group == group)
+                least = MIN(least, (int64_t)c->spreads[k].max_skew);
+    }
+    return least;
+}
+
 /* Caps from spread, affinity and anti-affinity by hostname. A node of the plan always competes with
  * the empty node that could be launched, so the least count over nodes is taken as 0. */
 static int64_t host_copies(const struct problem *p, const struct spot *s, const struct item *i,
@@ -36,6 +50,8 @@ static int64_t host_copies(const struct problem *p, const struct spot *s, const 
         bool self = bits_get(c->matches, g);
         if (self && s->anti[h])
             return 0;
+        if (self)
+            most = MIN(most, MAX(skew_of_company(p, s, g) - s->host[h], 0) / i->bundle);
         for (uint32_t k = 0; k < c->n_spreads; k++) {
             if (c->spreads[k].group != g)
                 continue;
