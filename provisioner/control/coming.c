@@ -118,6 +118,25 @@ bool coming_next(struct control *c, size_t *cursor, struct coming_pods *ret)
     return false;
 }
 
+/* An announced pod's key is its workload's with an index: "namespace/name-3". */
+bool coming_wants(struct control *c, struct str key)
+{
+    size_t dash = key.len;
+
+    while (dash > 0 && key.p[dash - 1] != '-')
+        dash--;
+    map_each(&c->coming, it) {
+        struct coming *m = it->value;
+        struct coming_pods p;
+        struct str name = str_from(m->name), ns = str_from(m->namespace_);
+
+        if (dash == ns.len + name.len + 2 && str_has_prefix(key, ns) &&
+            str_eq(str_sub(key, ns.len + 1, dash - 1), name))
+            return coming_open(c, m, it->key, &p);
+    }
+    return false;
+}
+
 void coming_planned(struct control *c)
 {
     map_each(&c->coming, it) {

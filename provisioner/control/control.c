@@ -157,6 +157,18 @@ static void look_for_karpenter(struct control *c)
         wake(c);
 }
 
+/* An offering whose pause has ended may hold what was refused. */
+static void look_at_pauses(struct control *c)
+{
+    int64_t now = control_now(c);
+
+    if (now >= c->pause_ends) {
+        c->cluster.generation++;
+        provision_poke(c);
+    }
+    c->pause_ends = offers_next(&c->offers, now);
+}
+
 static void tick(void *arg)
 {
     struct control *c = arg;
@@ -165,6 +177,7 @@ static void tick(void *arg)
     if (!c->ready)
         return;
     look_for_karpenter(c);
+    look_at_pauses(c);
     if (c->metric.state_nodes)
         metric_set(metric_of(c->metric.state_nodes, NULL, 0),
                    (double)informer_count(c->cluster.caches[CACHE_NODE]));
@@ -207,6 +220,7 @@ struct control *control_new(struct loop *l, struct worker *w, struct client *cli
     for (size_t i = 0; i < c->n_clouds; i++)
         c->clouds[i] = clouds[i];
     fill_options(c, o);
+    c->pause_ends = TIME_NEVER;
     declare_metrics(c);
     cluster_init(c);
     provision_init(c);

@@ -70,8 +70,8 @@ void execute_cancel_all(struct control *c)
 
 /* ---- API server ---- */
 
-/* What we wrote is in the cache before anybody looks again, so that a lagging watch does not make us
- * do things twice. A write that took the last finalizer of a deleted object was its end. */
+/* What we wrote is in the cache before anybody looks again, so that a lagging watch does not make
+ * us do things twice. A write that took the last finalizer of a deleted object was its end. */
 static void remember_write(struct control *c, enum cache which, struct object *o)
 {
     struct informer *i = c->cluster.caches[which];

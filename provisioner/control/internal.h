@@ -188,6 +188,8 @@ struct coming_pods {
 };
 /* The announcements that are open now; forgets the others. Returns true while there are more. */
 bool coming_next(struct control *c, size_t *cursor, struct coming_pods *ret);
+/* Whether the workload that the announced pod was planned for still announces pods. */
+bool coming_wants(struct control *c, struct str key);
 void coming_planned(struct control *c); /* a plan has all that is open now */
 
 void pools_init(struct control *c);
@@ -241,6 +243,7 @@ struct control {
     struct queue *claim_queue, *pool_queue;
     struct map claims; /* name to struct claim_memory */
     struct offers offers;
+    int64_t pause_ends; /* of the next offering, when last looked */
 
     struct client_op *offers_load; /* under way */
     struct loop_timer tick, offers_timer;

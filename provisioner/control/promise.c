@@ -38,6 +38,7 @@ void promise_break(struct control *c, const char *pod_key)
     if (!n->stale)
         count_target(c, n->target, -1);
     nomination_free(n);
+    disruption_touch(c); /* a node that nobody expects any more may be empty */
 }
 
 void promise_make(struct control *c, const char *pod_key, const char *target, bool claim)
@@ -82,7 +83,8 @@ static int64_t usable_since(struct control *c, const struct nomination *n, bool 
 }
 
 /* Whether somebody still wants the place: a pod without a node, a pod on a node that goes away, or
- * an announced pod, which nobody can see (its key is not a pod's): those end with their window. */
+ * an announced pod, which nobody can see (its key is not a pod's): those end with their window, or
+ * as soon as the workload announces no more. */
 static bool wanted(struct control *c, const char *key, const struct nomination *n)
 {
     char namespace_[256];
@@ -96,7 +98,7 @@ static bool wanted(struct control *c, const char *key, const struct nomination *
     snprintf(namespace_, sizeof(namespace_), "%.*s", STR_ARG(ns));
     o = informer_get(c->cluster.caches[CACHE_POD], namespace_, rest.p);
     if (!o)
-        return control_now(c) - n->at < c->o.coming_for;
+        return control_now(c) - n->at < c->o.coming_for && coming_wants(c, str_from(key));
     p = pod_of(o);
     if (!pod_keeps_node(p) || !p->spec.node_name || !p->spec.node_name[0])
         return false;
