@@ -424,19 +424,44 @@ static int64_t most_together(const struct problem *p, const struct item *i)
     return most;
 }
 
+static bool needs_company(const struct podset *c, uint32_t group)
+{
+    for (uint32_t k = 0; k < c->n_affinities; k++)
+        if (c->affinities[k].group == group)
+            return true;
+    return false;
+}
+
+/* Whether pods of the class may be the first of a hostname group: nobody matches it yet, and
+ * whoever else is pending and matches will have to join them. */
+static bool may_be_first(const struct problem *p, const struct podset *c, uint32_t host)
+{
+    uint32_t g = p->hosts[host];
+    if (p->host_total[host] > 0 || !bits_get(c->matches, g))
+        return false;
+    for (uint32_t i = 0; i < p->w->n_classes; i++) {
+        const struct podset *other = &p->w->classes[i];
+        if (other != c && bits_get(other->matches, g) && !needs_company(other, g))
+            return false;
+    }
+    return true;
+}
+
 /* Adds the item; pods that must share a node with each other become one bundle. */
 static void add_item(struct problem *p, struct item i)
 {
     bool together = false, follower = false;
-    for (uint32_t k = 0; k < i.class_->n_affinities; k++)
-        for (uint32_t h = 0; h < p->n_hosts; h++) {
-            if (p->hosts[h] != i.class_->affinities[k].group)
-                continue;
-            if (p->host_total[h] > 0 || !bits_get(i.class_->matches, p->hosts[h]))
-                follower = true;
-            else
-                together = true;
-        }
+    for (uint32_t h = 0; h < p->n_hosts; h++) {
+        if (!needs_company(i.class_, p->hosts[h]))
+            continue;
+        if (may_be_first(p, i.class_, h))
+            together = true;
+        else
+            follower = true;
+    }
+    for (uint32_t h = 0; h < p->n_hosts && together && !follower && !i.refusal; h++)
+        if (needs_company(i.class_, p->hosts[h]))
+            p->host_total[h]++; /* from here on others join these */
     i.bundle = 1;
     i.follower = follower;
     if (together && !follower && !i.refusal && i.n > 1) {
@@ -496,7 +521,7 @@ static bool begin(struct split *s, struct problem *p, struct group_state *groups
         s->cells[k].most = UINT32_MAX;
         for (size_t i = 0; p->caps && i < p->caps->len; i++) {
             const struct cell_cap *cap = &p->caps->v[i];
-            if (cap->class_ == c->id && (cap->cell == k || cap->cell == WORLD_NONE))
+            if (cap->class_ == c->id && cap->cell == k)
                 s->cells[k].most = MIN(s->cells[k].most, cap->most);
         }
     }
@@ -544,15 +569,15 @@ void domains_split(struct problem *p)
     free(groups);
 }
 
-bool domains_learn(const struct problem *p, struct cell_caps *caps, bool strict)
+bool domains_learn(const struct problem *p, struct cell_caps *caps)
 {
     bool any = false;
     for (uint32_t i = 0; i < p->n_items; i++) {
         const struct item *it = &p->items[i];
         if (it->cell == WORLD_NONE || it->taken == it->n)
             continue;
-        struct cell_cap cap = {it->class_->id, strict ? WORLD_NONE : it->cell, 0};
-        for (uint32_t k = 0; k < p->n_items && !strict; k++)
+        struct cell_cap cap = {it->class_->id, it->cell, 0};
+        for (uint32_t k = 0; k < p->n_items; k++)
             if (p->items[k].class_ == it->class_ && p->items[k].cell == it->cell)
                 cap.most += p->items[k].taken;
         vec_push(caps, cap);

@@ -63,7 +63,7 @@ struct spot {
         kind; /* kind is an index of choices; WORLD_NONE where one does not apply */
 };
 
-/* What an earlier attempt could place of a class in a cell, or (WORLD_NONE) in any of its cells. */
+/* What an earlier attempt could place of a class in a cell. */
 struct cell_cap {
     uint32_t class_, cell, most;
 };
@@ -109,8 +109,13 @@ void problem_choices(struct problem *p);
 /* Turns classes into items, splitting by topology domains. */
 void domains_split(struct problem *p);
 /* Adds what this attempt could not place where it was dealt to. False: all of it was placed, so
- * every rule over domains holds. `strict`: such a class shall get nothing at all. */
-bool domains_learn(const struct problem *p, struct cell_caps *caps, bool strict);
+ * every rule over domains holds. */
+bool domains_learn(const struct problem *p, struct cell_caps *caps);
+
+/* ---- prune.c ---- */
+
+/* Takes out pods whose rules over domains do not hold as things are. */
+void prune(struct problem *p);
 
 /* ---- spot.c ---- */
 

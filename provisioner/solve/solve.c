@@ -8,7 +8,7 @@
 #include "provisioner/solve/emit.h"
 
 #define WORK_STANDARD 4000000
-#define LENIENT_ROUNDS 6
+#define REDEAL_ROUNDS 2
 
 static void attempt(struct problem *p, const struct world *w, const struct solve_options *o,
                     enum pack_aim aim, const struct cell_caps *caps)
@@ -31,11 +31,14 @@ static void run(struct problem *p, const struct world *w, const struct solve_opt
 {
     struct cell_caps caps = {0};
     attempt(p, w, o, aim, &caps);
-    /* After a few lenient rounds each round takes a whole class out, so this ends. */
-    for (uint32_t round = 0; domains_learn(p, &caps, round >= LENIENT_ROUNDS); round++) {
+    bool left = domains_learn(p, &caps);
+    for (int round = 0; left && round < REDEAL_ROUNDS; round++) {
         problem_release(p);
         attempt(p, w, o, aim, &caps);
+        left = domains_learn(p, &caps);
     }
+    if (left)
+        prune(p);
     vec_release(&caps);
     p->caps = NULL;
 }
