@@ -43,17 +43,20 @@ bool coming_scaled(const struct workload *w)
            !(pre && strcmp(pre, "false") == 0);
 }
 
-static int64_t owned_live(const struct control *c, const char *uid)
+static void add_owned(const struct control *c, const char *uid, struct owner_memory *to)
 {
     const struct owner_memory *m = map_get(&c->cluster.owners, str_from(uid));
 
-    return m ? m->live : 0;
+    to->live += m ? m->live : 0;
+    to->decided += m ? m->decided : 0;
 }
 
-int64_t coming_live(const struct control *c, const struct workload *w)
+/* The workload's pods, through its ReplicaSets where it has them. */
+static struct owner_memory owned(const struct control *c, const struct workload *w)
 {
-    int64_t n = owned_live(c, w->obj.meta.uid);
+    struct owner_memory n = {0};
 
+    add_owned(c, w->obj.meta.uid, &n);
     if (w->obj.kind != &kind_deployment)
         return n;
     cluster_each(c, CACHE_REPLICASET, workload, rs)
@@ -61,9 +64,14 @@ int64_t coming_live(const struct control *c, const struct workload *w)
         const struct owner_ref *o = meta_controller(&rs->obj.meta);
 
         if (o && strcmp(o->uid, w->obj.meta.uid) == 0)
-            n += owned_live(c, rs->obj.meta.uid);
+            add_owned(c, rs->obj.meta.uid, &n);
     }
     return n;
+}
+
+int64_t coming_live(const struct control *c, const struct workload *w)
+{
+    return owned(c, w).live;
 }
 
 void coming_changed(struct control *c, const struct workload *before, const struct workload *after)
@@ -118,23 +126,34 @@ bool coming_next(struct control *c, size_t *cursor, struct coming_pods *ret)
     return false;
 }
 
-/* An announced pod's key is its workload's with an index: "namespace/name-3". */
-bool coming_wants(struct control *c, struct str key)
+static struct workload *workload_named(const struct control *c, const char *namespace_,
+                                       const char *name)
 {
-    size_t dash = key.len;
+    struct object *o = informer_get(c->cluster.caches[CACHE_DEPLOYMENT], namespace_, name);
 
-    while (dash > 0 && key.p[dash - 1] != '-')
-        dash--;
-    map_each(&c->coming, it) {
-        struct coming *m = it->value;
-        struct coming_pods p;
-        struct str name = str_from(m->name), ns = str_from(m->namespace_);
+    if (!o)
+        o = informer_get(c->cluster.caches[CACHE_STATEFULSET], namespace_, name);
+    return o ? workload_of(o) : NULL;
+}
 
-        if (dash == ns.len + name.len + 2 && str_has_prefix(key, ns) &&
-            str_eq(str_sub(key, ns.len + 1, dash - 1), name))
-            return coming_open(c, m, it->key, &p);
-    }
-    return false;
+/* An announced pod's key is its workload's with an index: "namespace/name-3". Its place is wanted
+ * while pods are still to come, and while those that came have neither a node nor the scheduler's
+ * word: until then nobody knows whose place it is. */
+bool coming_wants(struct control *c, const char *namespace_, const char *pod)
+{
+    const char *dash = strrchr(pod, '-');
+    char name[256];
+    const struct workload *w;
+    struct owner_memory n;
+
+    if (!dash)
+        return false;
+    snprintf(name, sizeof(name), "%.*s", (int)MIN(dash - pod, 250), pod);
+    w = workload_named(c, namespace_, name);
+    if (!w)
+        return false;
+    n = owned(c, w);
+    return w->replicas > n.live || n.decided < n.live;
 }
 
 void coming_planned(struct control *c)

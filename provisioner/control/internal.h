@@ -188,8 +188,8 @@ struct coming_pods {
 };
 /* The announcements that are open now; forgets the others. Returns true while there are more. */
 bool coming_next(struct control *c, size_t *cursor, struct coming_pods *ret);
-/* Whether the workload that the announced pod was planned for still announces pods. */
-bool coming_wants(struct control *c, struct str key);
+/* Whether the place that an announced pod was planned for may still be its. */
+bool coming_wants(struct control *c, const char *namespace_, const char *pod);
 void coming_planned(struct control *c); /* a plan has all that is open now */
 
 void pools_init(struct control *c);
@@ -198,6 +198,8 @@ void pools_touch(struct control *c, const char *name);
 void pools_touch_all(struct control *c);
 /* The last valid version; NULL: there was none. Borrowed. */
 const struct nodepool *pools_last_good(const struct control *c, const char *name);
+/* Every pool has been looked at, and no first catalogue is awaited. */
+bool pools_settled(const struct control *c);
 const char *pools_blocked(const struct control *c, const char *name); /* NULL: it may launch */
 struct catalog *pools_catalog(const struct control *c, const struct node_class_ref *ref);
 

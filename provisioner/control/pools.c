@@ -158,6 +158,26 @@ const char *pools_blocked(const struct control *c, const char *name)
     return m ? m->blocked : "not looked at yet";
 }
 
+/* A catalogue that has been asked for and has not answered yet, well or badly. */
+static bool awaited(const struct control *c, const struct nodepool *p)
+{
+    char text[512];
+    const struct class_memory *m =
+        map_get(&c->pools->classes, class_key(text, &p->template_.class_ref));
+
+    return m && m->op && !m->catalog && !m->error;
+}
+
+bool pools_settled(const struct control *c)
+{
+    cluster_each(c, CACHE_NODEPOOL, nodepool, p)
+    {
+        if (!map_has(&c->pools->pools, str_from(p->obj.meta.name)) || awaited(c, p))
+            return false;
+    }
+    return true;
+}
+
 struct pool_use {
     struct arena arena;
     struct map amounts; /* resource to int64_t */
@@ -324,10 +344,9 @@ static void reconcile(struct control *c, struct nodepool *p, struct pool_memory 
     m->blocked = !m->good      ? xstr_dup(str_from(fault))
                  : class_wrong ? xstr_dup(str_from(class_wrong))
                                : NULL;
-    if ((was == NULL) != (m->blocked == NULL)) {
+    if ((was == NULL) != (m->blocked == NULL))
         c->cluster.generation++;
-        provision_poke(c);
-    }
+    provision_poke(c); /* a plan waits until every pool has been looked at */
     free(was);
     if (!valid)
         control_event(c, &p->obj, true, "NodePoolValidationFailed", "%s%s", fault,

@@ -98,7 +98,7 @@ static bool wanted(struct control *c, const char *key, const struct nomination *
     snprintf(namespace_, sizeof(namespace_), "%.*s", STR_ARG(ns));
     o = informer_get(c->cluster.caches[CACHE_POD], namespace_, rest.p);
     if (!o)
-        return control_now(c) - n->at < c->o.coming_for && coming_wants(c, str_from(key));
+        return control_now(c) - n->at < c->o.coming_for && coming_wants(c, namespace_, rest.p);
     p = pod_of(o);
     if (!pod_keeps_node(p) || !p->spec.node_name || !p->spec.node_name[0])
         return false;
@@ -165,11 +165,16 @@ void refuse(struct control *c, const char *pod_key, uint64_t generation, const c
     }
 }
 
-bool refused_now(const struct control *c, const char *pod_key)
+bool refused_now(const struct control *c, const char *pod_key, int64_t *ret_again)
 {
     const struct refusal *r = map_get(&c->provision->refusals, str_from(pod_key));
+    bool same = r && r->generation == c->cluster.generation;
 
-    return r && (r->generation == c->cluster.generation || control_now(c) < r->again);
+    if (!r || (!same && control_now(c) >= r->again))
+        return false;
+    if (ret_again)
+        *ret_again = same ? TIME_NEVER : r->again;
+    return true;
 }
 
 size_t provision_nominated(const struct control *c, const char *claim_or_node)

@@ -24,6 +24,7 @@ struct scan {
     struct control *c;
     struct map seen;     /* keys that want a place now */
     int64_t first, last; /* when the longest and the latest began to wait */
+    int64_t again;       /* when the next one that was refused may be tried again */
     bool complete;       /* nobody will join them */
 };
 
@@ -32,10 +33,14 @@ static void wants(struct scan *s, const char *key, bool complete)
     struct control *c = s->c;
     const struct nomination *n = map_get(&c->provision->nominations, str_from(key));
     void **slot;
-    int64_t since;
+    int64_t since, again;
 
-    if ((n && !n->stale) || refused_now(c, key))
+    if (n && !n->stale)
         return;
+    if (refused_now(c, key, &again)) {
+        s->again = MIN(s->again, again);
+        return;
+    }
     slot = map_slot(&c->provision->waiting, str_from(key));
     if (!*slot) {
         *slot = xcalloc(1, sizeof(int64_t));
@@ -112,7 +117,8 @@ static void scan_all(struct control *c, struct scan *s)
     struct coming_pods coming;
     size_t cursor = 0;
 
-    *s = (struct scan){.c = c, .first = TIME_NEVER, .last = 0, .complete = true};
+    *s = (struct scan){
+        .c = c, .first = TIME_NEVER, .last = 0, .again = TIME_NEVER, .complete = true};
     map_each(&c->cluster.unbound, it) {
         const struct pod *p = it->value;
 
@@ -161,7 +167,7 @@ static void pass_done(void *arg)
     map_each(&c->provision->waiting, it) {
         const struct nomination *n = map_get(&c->provision->nominations, map_key(it));
 
-        if ((!n || n->stale) && !refused_now(c, it->key))
+        if ((!n || n->stale) && !refused_now(c, it->key, NULL))
             refuse(c, it->key, p->generation, NULL);
         free(map_remove(&c->provision->waiting, map_key(it)));
     }
@@ -187,8 +193,8 @@ static void start_plan(struct control *c)
 
 static bool may_plan(const struct control *c)
 {
-    return c->ready && c->leader && !c->provision->pass && c->provision->creating == 0 &&
-           (c->o.observe || execute_allowed(c));
+    return c->ready && c->leader && pools_settled(c) && !c->provision->pass &&
+           c->provision->creating == 0 && (c->o.observe || execute_allowed(c));
 }
 
 static void evaluate(void *arg)
@@ -204,7 +210,8 @@ static void evaluate(void *arg)
     map_release(&s.seen, NULL);
     if (s.first == TIME_NEVER) {
         if (map_len(&c->provision->nominations) + map_len(&c->provision->refusals) > 0)
-            loop_timer_in(c->loop, &c->provision->timer, SWEEP_EVERY, evaluate, c);
+            loop_timer_in(c->loop, &c->provision->timer, MIN(SWEEP_EVERY, s.again - now), evaluate,
+                          c);
         return;
     }
     at = s.complete ? now : MIN(s.last + c->o.batch_idle, s.first + c->o.batch_max);

@@ -59,8 +59,9 @@ void promise_sweep(struct control *c); /* drops those whose pod or place is gone
 void promise_release(struct control *c);
 void refuse(struct control *c, const char *pod_key, uint64_t generation,
             const char *why); /* `why` NULL: keep the last */
-bool refused_now(const struct control *c,
-                 const char *pod_key); /* and nothing relevant changed since */
+/* Refused, and nothing relevant has changed since or it is too early to ask again: *ret_again (may
+ * be NULL) is then when it may be asked, TIME_NEVER while nothing changes. */
+bool refused_now(const struct control *c, const char *pod_key, int64_t *ret_again);
 
 /* claim_new.c: creates the claim of a launch; false: not even started. */
 bool claim_create(struct control *c, const struct pass *p, const struct plan_launch *l);

@@ -74,6 +74,33 @@ static void add_pods(struct control *c, struct world_builder *b)
     }
 }
 
+static const struct pod *pod_by_key(const struct control *c, struct str key)
+{
+    char namespace_[256];
+    struct str ns;
+    const struct object *o;
+
+    (void)str_split(&key, '/', &ns);
+    snprintf(namespace_, sizeof(namespace_), "%.*s", STR_ARG(ns));
+    o = informer_get(c->cluster.caches[CACHE_POD], namespace_, key.p);
+    return (const struct pod *)(const void *)o;
+}
+
+/* What was promised stays: planned again from scratch, pods that filled nodes tightly might not. */
+static void add_promises(struct control *c, struct world_builder *b)
+{
+    map_each(&c->provision->nominations, it) {
+        const struct nomination *n = it->value;
+        const struct pod *p = n->stale ? NULL : pod_by_key(c, map_key(it));
+        const struct nodeclaim *claim = n->claim ? cluster_claim(c, n->target) : NULL;
+        const struct node *node =
+            claim && claim->provider_id ? cluster_node_of_id(c, claim->provider_id, NULL) : NULL;
+
+        if (p)
+            world_builder_promise(b, p, node ? node->obj.meta.name : n->target);
+    }
+}
+
 static void add_unavailable(void *arg, const struct launch_offering *l)
 {
     world_builder_unavailable(arg, l->instance_type, l->zone, l->capacity_type);
@@ -90,6 +117,7 @@ struct pass *pass_new(struct control *c, struct err *err)
     add_pools(c, b, p);
     add_nodes(c, b);
     add_pods(c, b);
+    add_promises(c, b);
     offers_each(&c->offers, control_now(c), add_unavailable, b);
     p->world = world_build(b, control_now(c), err);
     if (p->world)

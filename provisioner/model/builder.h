@@ -84,6 +84,7 @@ struct world_builder {
     struct {
         VEC(struct world_offer);
     } offers;
+    struct map promises;   /* uid of a pod to the name of its node, in the arena */
     struct map node_index; /* name to index + 1 into world.nodes */
     struct topology_table topology;
     bool too_many_resources;

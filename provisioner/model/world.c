@@ -36,6 +36,7 @@ static void release_collections(struct world_builder *b)
     vec_release(&b->namespaces);
     vec_release(&b->daemons);
     vec_release(&b->offers);
+    map_release(&b->promises, NULL);
     map_release(&b->node_index, NULL);
     topology_table_release(&b->topology);
     free(b);
@@ -59,6 +60,11 @@ static void keep(struct world_builder *b, struct object *o)
 static const char *copy(struct world_builder *b, const char *s)
 {
     return s ? arena_cstr(&b->world->arena, str_from(s)) : NULL;
+}
+
+void world_builder_promise(struct world_builder *b, const struct pod *p, const char *node)
+{
+    map_put(&b->promises, str_from(p->obj.meta.uid), arena_cstr(&b->world->arena, str_from(node)));
 }
 
 void world_builder_pool(struct world_builder *b, struct nodepool *p, const struct catalog *c,

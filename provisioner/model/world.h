@@ -155,6 +155,9 @@ void world_builder_node(struct world_builder *b, struct node *n, struct nodeclai
                         struct world_node_options o);
 /* Bound or not, all of them: those on nodes use room, the others need it. */
 void world_builder_pod(struct world_builder *b, struct pod *p);
+/* An earlier plan gave the pod a place on this node (or claim in flight) and it is on its way
+ * there: it counts as being on it. Without effect when there is no such node. Texts are copied. */
+void world_builder_promise(struct world_builder *b, const struct pod *p, const char *node);
 void world_builder_daemonset(struct world_builder *b, struct workload *w);
 /* `count` pods of the template, named after the workload with indexes from `first`. */
 void world_builder_coming(struct world_builder *b, struct workload *w, int64_t first,

@@ -18,9 +18,14 @@ struct tally {
 
 static uint32_t node_of_pod(const struct world_builder *b, const struct pod *p)
 {
+    const char *promised =
+        map_len(&b->promises) ? map_get(&b->promises, str_from(p->obj.meta.uid)) : NULL;
+    uintptr_t at = promised ? (uintptr_t)map_get(&b->node_index, str_from(promised)) : 0;
+    if (at)
+        return (uint32_t)(at - 1);
     if (!p->spec.node_name || !*p->spec.node_name)
         return WORLD_NONE;
-    uintptr_t at = (uintptr_t)map_get(&b->node_index, str_from(p->spec.node_name));
+    at = (uintptr_t)map_get(&b->node_index, str_from(p->spec.node_name));
     return at ? (uint32_t)(at - 1) : WORLD_NONE;
 }
 
@@ -227,7 +232,7 @@ static void list_pending(struct world_builder *b)
     } found = {0};
     vec_each(&b->pods, struct pod **, it) {
         uint32_t at = node_of_pod(b, *it);
-        bool bound = (*it)->spec.node_name && *(*it)->spec.node_name;
+        bool bound = at != WORLD_NONE || ((*it)->spec.node_name && *(*it)->spec.node_name);
         if (!bound)
             vec_push(&found, from_pod(b, *it, WORLD_POD_PENDING));
         else if (at != WORLD_NONE && w->nodes[at].state == WORLD_NODE_DELETING &&
