@@ -501,9 +501,17 @@ static void add_cells(struct split *s)
     i.n = c->n_pods - from;
     i.cell = WORLD_NONE;
     i.mask = s->mask;
-    i.refusal = s->too_many  ? "its topology rules span more domains than can be weighed"
-                : s->n_cells ? "its topology spread or pod affinity leaves no domain for it"
-                             : NULL;
+    bool open = false;
+    for (uint32_t k = 0; k < s->n_cells; k++)
+        open = open || s->cells[k].has_offers;
+    i.refusal = ""; /* the pools tell why */
+    if (s->too_many)
+        i.refusal = "its topology rules span more domains than can be weighed";
+    else if (open && c->n_spreads + c->n_affinities + c->n_antis > 0)
+        i.refusal = "its topology spread or pod affinity leaves no domain for it";
+    else if (open)
+        i.refusal =
+            "its pods would break the anti-affinity of others, or limits leave no node for it";
     add_item(p, i);
 }
 
@@ -553,13 +561,15 @@ void domains_split(struct problem *p)
         plain.mask = problem_mask(p, c);
         add_item(p, plain);
     }
-    /* A pod may find its domain only once another has its own; each round places at least one pod.
-     */
+    /* Those that need no company go first, so that nobody is the first of a group that others join
+     * by chance. A pod may find its domain only once another has its own: each round places one. */
     for (bool any = true; any;) {
         any = false;
-        for (uint32_t i = 0; i < n; i++)
-            if (splits[i].assigned < splits[i].class_->n_pods && splits[i].n_cells)
-                any = deal(&splits[i]) || any;
+        for (int needs = 0; needs < 2; needs++)
+            for (uint32_t i = 0; i < n; i++)
+                if ((splits[i].class_->n_affinities > 0) == needs && splits[i].n_cells &&
+                    splits[i].assigned < splits[i].class_->n_pods)
+                    any = deal(&splits[i]) || any;
     }
     for (uint32_t i = 0; i < n; i++)
         add_cells(&splits[i]);

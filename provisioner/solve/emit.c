@@ -251,7 +251,7 @@ static void add_refusals(struct emitter *e)
         if (it->taken == it->n)
             continue;
         struct why why = why_refused(w, it->class_, e->p->limit_left, &plan->arena);
-        if (it->refusal)
+        if (it->refusal && *it->refusal)
             why.reason = it->refusal;
         for (uint32_t k = it->taken; k < it->n; k++)
             v[n++] = (struct plan_refusal){it->pods[k], w->pods[it->pods[k]].key, why.reason,

@@ -30,9 +30,9 @@ struct item {
     const int64_t *need; /* dense, of one bundle */
     uint32_t mask;
     int64_t value_nusd_h; /* of one bundle; INT64_MAX / 4 when no offer takes it */
-    const char *refusal;  /* decided before packing; NULL: none */
-    uint32_t cell;        /* of domains.c; WORLD_NONE: the class is not dealt out */
-    bool follower;        /* needs a node that already holds what its pod affinity selects */
+    const char *refusal; /* it is not packed, and why; "": the pools tell why; NULL: it is packed */
+    uint32_t cell;       /* of domains.c; WORLD_NONE: the class is not dealt out */
+    bool follower;       /* needs a node that already holds what its pod affinity selects */
 };
 
 static inline int64_t item_left(const struct item *i)
