@@ -538,6 +538,16 @@ static bool begin(struct split *s, struct problem *p, struct group_state *groups
     return true;
 }
 
+static int turn_of(const struct podset *c)
+{
+    if (c->n_affinities)
+        return 3;
+    for (uint32_t k = 0; k < c->n_spreads; k++)
+        if (bits_get(c->matches, c->spreads[k].group))
+            return 2; /* its rule counts itself */
+    return c->n_spreads ? 1 : 0;
+}
+
 void domains_split(struct problem *p)
 {
     const struct world *w = p->w;
@@ -561,13 +571,14 @@ void domains_split(struct problem *p)
         plain.mask = problem_mask(p, c);
         add_item(p, plain);
     }
-    /* Those that need no company go first, so that nobody is the first of a group that others join
-     * by chance. A pod may find its domain only once another has its own: each round places one. */
+    /* Those without rules go first, so that the spreads of others take them into account, and those
+     * that need company last, so that nobody is the first of a group that others join by chance. A
+     * pod may find its domain only once another has its own: each round places one. */
     for (bool any = true; any;) {
         any = false;
-        for (int needs = 0; needs < 2; needs++)
+        for (int turn = 0; turn < 4; turn++)
             for (uint32_t i = 0; i < n; i++)
-                if ((splits[i].class_->n_affinities > 0) == needs && splits[i].n_cells &&
+                if (turn_of(splits[i].class_) == turn && splits[i].n_cells &&
                     splits[i].assigned < splits[i].class_->n_pods)
                     any = deal(&splits[i]) || any;
     }
