@@ -118,7 +118,7 @@ static void late_pods_do_not_disturb_what_was_promised(void **state)
     (void)state;
     fleet_pool(f, "cpu", "\"m5.large\",\"m5.xlarge\",\"m5.2xlarge\"", "on-demand", NULL);
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        char name[8], requests[64];
+        char name[24], requests[64];
 
         snprintf(name, sizeof(name), "w%zu", i);
         snprintf(requests, sizeof(requests), "\"cpu\":\"%s\",\"memory\":\"1Gi\"", sizes[i]);
@@ -129,7 +129,7 @@ static void late_pods_do_not_disturb_what_was_promised(void **state)
     if (launched < 6)
         fail_msg("only %zu launches", launched);
     for (int i = 0; i < 4; i++) {
-        char name[8];
+        char name[16];
 
         snprintf(name, sizeof(name), "l%d", i);
         fleet_deployment(f, name, 1, "\"cpu\":\"1800m\",\"memory\":\"1Gi\"");
