@@ -118,6 +118,20 @@ static const char *room_reason(const struct world *w, const struct podset *c, co
         .p;
 }
 
+static const char *port_reason(const struct world *w, const struct podset *c, uint32_t pool,
+                               struct arena *a)
+{
+    for (uint32_t i = 0; i < w->n_offers; i++)
+        for (uint32_t k = 0; w->offers[i].pool == pool && k < c->n_ports; k++)
+            for (uint32_t j = 0; j < w->offers[i].n_ports; j++)
+                if (host_port_conflicts(&c->ports[k], &w->offers[i].ports[j]))
+                    return arena_printf(a,
+                                        "host port %d is taken by a daemonset on all of its nodes",
+                                        (int)c->ports[k].port)
+                        .p;
+    return "no offering satisfies its host ports";
+}
+
 static const char *pool_reason(const struct world *w, const struct podset *c, uint32_t pool,
                                const int64_t *left, struct arena *a)
 {
@@ -150,7 +164,7 @@ static const char *pool_reason(const struct world *w, const struct podset *c, ui
     else if (y.room)
         text = room_reason(w, c, &y, a);
     else if (y.ports)
-        text = "a daemonset of it uses the same host port";
+        text = port_reason(w, c, pool, a);
     else
         text = label_reason(w, c, pool, y.key, a);
     return arena_printf(a, "%s%s", text, counts).p;
