@@ -106,9 +106,60 @@ static bool wanted(struct control *c, const char *key, const struct nomination *
     return o && o->meta.deletion;
 }
 
+/* The node that the promised pod has been bound to, or NULL. */
+static const char *bound_to(struct control *c, const char *key)
+{
+    char namespace_[256];
+    struct str rest = str_from(key), ns;
+    const struct object *o;
+    const struct pod *p;
+
+    (void)str_split(&rest, '/', &ns);
+    snprintf(namespace_, sizeof(namespace_), "%.*s", STR_ARG(ns));
+    o = informer_get(c->cluster.caches[CACHE_POD], namespace_, rest.p);
+    p = o ? (const struct pod *)(const void *)o : NULL;
+    return p && p->spec.node_name && p->spec.node_name[0] ? p->spec.node_name : NULL;
+}
+
+/* The scheduler makes its own choice among nodes that fit. A pod that took the place of another
+ * leaves its own to it, so that the place which is free in the end is the one that is expected to
+ * be used, and not judged empty. */
+static void exchange(struct control *c, struct nomination *mine, const char *node)
+{
+    const struct object *o = informer_get(c->cluster.caches[CACHE_NODE], NULL, node);
+    const char *id = o ? ((const struct node *)(const void *)o)->provider_id : NULL;
+    const struct nodeclaim *claim = id ? cluster_claim_of_id(c, id) : NULL;
+
+    if (mine->stale || strcmp(mine->target, node) == 0 ||
+        (claim && strcmp(mine->target, claim->obj.meta.name) == 0))
+        return;
+    map_each(&c->provision->nominations, it) {
+        struct nomination *other = it->value;
+        bool here = strcmp(other->target, node) == 0 ||
+                    (claim && strcmp(other->target, claim->obj.meta.name) == 0);
+        char *target = mine->target;
+        bool of_claim = mine->claim;
+
+        if (other == mine || other->stale || !here || bound_to(c, it->key))
+            continue;
+        mine->target = other->target;
+        mine->claim = other->claim;
+        other->target = target;
+        other->claim = of_claim;
+        return;
+    }
+}
+
 void promise_sweep(struct control *c)
 {
     int64_t now = control_now(c);
+
+    map_each(&c->provision->nominations, it) {
+        const char *node = bound_to(c, it->key);
+
+        if (node)
+            exchange(c, it->value, node);
+    }
 
     map_each(&c->provision->nominations, it) {
         struct nomination *n = it->value;
