@@ -159,7 +159,7 @@ static int open_clients(struct run *r, struct err *err)
     return r->client && r->unfenced ? 0 : -1;
 }
 
-static void open_cloud(struct run *r)
+static int open_cloud(struct run *r, struct err *err)
 {
     const struct sim_cloud_options o = {
         .namespace_ = r->options.namespace_,
@@ -167,8 +167,10 @@ static void open_cloud(struct run *r)
         .seed = r->options.sim_seed ? (uint64_t)r->options.sim_seed : r->seed,
         .speed = r->options.sim_speed,
         .kubelets = r->options.sim_kubelets,
+        .exhausted = r->options.sim_exhausted,
     };
-    r->cloud = sim_cloud_new(r->unfenced, &o);
+    r->cloud = sim_cloud_new(r->unfenced, &o, err);
+    return r->cloud ? 0 : -1;
 }
 
 static void open_controllers(struct run *r)
@@ -275,7 +277,8 @@ static int start(struct run *r, struct err *err)
     if (loop_signal(r->loop, SIGTERM, on_signal, r, err) < 0 ||
         loop_signal(r->loop, SIGINT, on_signal, r, err) < 0)
         return -1;
-    open_cloud(r);
+    if (open_cloud(r, err) < 0)
+        return -1;
     open_controllers(r);
     control_start(r->control);
     scalers_start(r->scalers);

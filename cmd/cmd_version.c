@@ -12,8 +12,13 @@ struct version_options {
 };
 
 static const struct option version_table[] = {
-    {.kind = OPTION_KIND_ENUM, .name = "output", .short_name = 'o', .offset = offsetof(struct version_options, output),
-     .standard = "text", .values = "text|json", .help = "how to print it"},
+    {.kind = OPTION_KIND_ENUM,
+     .name = "output",
+     .short_name = 'o',
+     .offset = offsetof(struct version_options, output),
+     .standard = "text",
+     .values = "text|json",
+     .help = "how to print it"},
     OPTION_END,
 };
 
@@ -33,5 +38,9 @@ static int version_run(int argc, char **argv)
 }
 
 const struct command command_version = {
-    .name = "version", .arguments = "[-o text|json]", .summary = "print the version", .options = version_table, .run = version_run,
+    .name = "version",
+    .arguments = "[-o text|json]",
+    .summary = "print the version",
+    .options = version_table,
+    .run = version_run,
 };

@@ -127,9 +127,14 @@ static int by_text(const void *x, const void *y)
     return strcmp(*(char *const *)x, *(char *const *)y);
 }
 
-static int read_path(struct manifests *m, const char *path, unsigned depth, struct err *err);
+struct reader {
+    manifests_take *take;
+    void *arg;
+};
 
-static int read_folder(struct manifests *m, const char *path, unsigned depth, struct err *err)
+static int read_path(const struct reader *r, const char *path, unsigned depth, struct err *err);
+
+static int read_folder(const struct reader *r, const char *path, unsigned depth, struct err *err)
 {
     if (depth > FOLDER_DEPTH_MAX)
         return err_set(err, ERR_INVALID, "%s is more than %d folders deep", path, FOLDER_DEPTH_MAX);
@@ -153,30 +158,39 @@ static int read_folder(struct manifests *m, const char *path, unsigned depth, st
         qsort(names.v, names.len, sizeof(*names.v), by_text);
     int result = 0;
     for (size_t i = 0; i < names.len && result == 0; i++)
-        result = read_path(m, names.v[i], depth + 1, err);
+        result = read_path(r, names.v[i], depth + 1, err);
     vec_release(&names);
     return result;
 }
 
-static int read_path(struct manifests *m, const char *path, unsigned depth, struct err *err)
+static int read_path(const struct reader *r, const char *path, unsigned depth, struct err *err)
 {
     struct stat st;
     if (strcmp(path, "-") != 0) {
         if (stat(path, &st) < 0)
             return err_errno(err, errno, "cannot open %s", path);
         if (S_ISDIR(st.st_mode))
-            return read_folder(m, path, depth, err);
+            return read_folder(r, path, depth, err);
     }
     CLEANUP(buf_release) struct buf text = BUF_INIT;
     if (read_all(path, &text, err) < 0)
         return -1;
-    return manifests_read_text(m, strcmp(path, "-") == 0 ? "standard input" : path, buf_view(&text),
-                               err);
+    return r->take(r->arg, strcmp(path, "-") == 0 ? "standard input" : path, buf_view(&text), err);
+}
+
+int manifests_each(const char *path, manifests_take *take, void *arg, struct err *err)
+{
+    return read_path(&(struct reader){take, arg}, path, 0, err);
+}
+
+static int take_text(void *arg, const char *name, struct str text, struct err *err)
+{
+    return manifests_read_text(arg, name, text, err);
 }
 
 int manifests_read(struct manifests *m, const char *path, struct err *err)
 {
-    return read_path(m, path, 0, err);
+    return manifests_each(path, take_text, m, err);
 }
 
 /* ---- The world of them ---- */

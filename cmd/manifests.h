@@ -25,6 +25,9 @@ void manifests_release(struct manifests *m);
 /* `path`: a file, a folder (its .yaml, .yml and .json files and those of its folders, by name) or
  * "-". Errors name file, line and column. */
 int manifests_read(struct manifests *m, const char *path, struct err *err);
+/* The same walk, file by file: the texts die when the callback returns, -1 ends it. */
+typedef int manifests_take(void *arg, const char *name, struct str text, struct err *err);
+int manifests_each(const char *path, manifests_take *take, void *arg, struct err *err);
 /* One text; `name` is for messages. */
 int manifests_read_text(struct manifests *m, const char *name, struct str text, struct err *err);
 

@@ -64,5 +64,8 @@ const struct option run_table[] = {
     OPTION_BOOL(O, sim_kubelets, "sim-kubelets", "true",
                 "the simulated cloud also reports its Nodes Ready; off where another program plays "
                 "the kubelets"),
+    OPTION_LIST(
+        O, sim_exhausted, "sim-exhausted", NULL,
+        "offerings that the simulated cloud has none of: TYPE/ZONE/CAPACITY-TYPE, * for any"),
     OPTION_END,
 };

@@ -22,6 +22,7 @@ struct run_options {
     double sim_speed;
     int64_t sim_seed;
     bool sim_kubelets;
+    const char **sim_exhausted;
 };
 
 extern const struct option run_table[];

@@ -754,7 +754,27 @@ static const struct cloud_vtable vtable = {
     .close = sim_close,
 };
 
-struct cloud *sim_cloud_new(struct client *client, const struct sim_cloud_options *o)
+/* "g5.xlarge/us-east-1a/spot", each part may be "*". */
+static int exhaust(struct cloud_sim *market, const char *text, struct err *err)
+{
+    char parts[3][64] = {"", "", ""};
+    struct str rest = str_from(text), part;
+    size_t n = 0;
+    for (; str_split(&rest, '/', &part); n++)
+        if (n < ARRAY_LEN(parts))
+            snprintf(parts[n], sizeof(parts[n]), "%.*s", STR_ARG(part));
+    enum capacity_type type = CAPACITY_ON_DEMAND;
+    bool any = strcmp(parts[2], "*") == 0;
+    if (n != 3 || (!any && capacity_type_parse(str_from(parts[2]), &type, NULL) < 0))
+        return err_set(err, ERR_INVALID, "sim-exhausted: '%.80s' is not TYPE/ZONE/CAPACITY-TYPE",
+                       text);
+    cloud_sim_set_stock(market, strcmp(parts[0], "*") == 0 ? NULL : parts[0],
+                        strcmp(parts[1], "*") == 0 ? NULL : parts[1], any ? -1 : (int)type, 0);
+    return 0;
+}
+
+struct cloud *sim_cloud_new(struct client *client, const struct sim_cloud_options *o,
+                            struct err *err)
 {
     struct sim_cloud *s = xcalloc(1, sizeof(*s));
     s->cloud.vt = &vtable;
@@ -770,5 +790,11 @@ struct cloud *sim_cloud_new(struct client *client, const struct sim_cloud_option
     };
     s->market = cloud_sim_new(s->loop, &options);
     s->inner = cloud_sim_cloud(s->market);
+    for (size_t i = 0; o->exhausted && o->exhausted[i]; i++) {
+        if (exhaust(s->market, o->exhausted[i], err) < 0) {
+            sim_close(&s->cloud);
+            return NULL;
+        }
+    }
     return &s->cloud;
 }

@@ -20,7 +20,9 @@ struct sim_cloud_options {
     bool kubelets; /* also mark Nodes Ready; off where something else plays the kubelets */
 };
 
-/* `client` must not be fenced: a cloud knows no leaders. It must outlive the cloud. */
-struct cloud *sim_cloud_new(struct client *client, const struct sim_cloud_options *o);
+/* `client` must not be fenced: a cloud knows no leaders. It must outlive the cloud. NULL: an entry
+ * of `exhausted` cannot be read. */
+struct cloud *sim_cloud_new(struct client *client, const struct sim_cloud_options *o,
+                            struct err *err);
 
 #endif
