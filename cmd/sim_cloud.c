@@ -5,6 +5,7 @@
 #include "cmd/sim_cloud.h"
 
 #include "base/buf.h"
+#include "base/crypto.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "cloud/sim/sim.h"
@@ -16,6 +17,7 @@
 /* What one ConfigMap holds. */
 struct record {
     struct arena arena;
+    const char *name; /* of the ConfigMap */
     const char *provider_id, *token, *labels_json, *taints_json;
     bool seen;       /* by the read under way */
     int64_t written; /* loop_now when the API server had it; 0: not yet */
@@ -276,11 +278,12 @@ static const char *value_of(const struct config_data *d, const char *key)
     return e ? e->value.p : NULL;
 }
 
-static struct record *add_record(struct sim_cloud *s, const char *provider_id, const char *token,
-                                 struct str labels, struct str taints)
+static struct record *add_record(struct sim_cloud *s, const char *name, const char *provider_id,
+                                 const char *token, struct str labels, struct str taints)
 {
     struct record *r = xcalloc(1, sizeof(*r));
     arena_init(&r->arena, 1 << 20, 1024);
+    r->name = arena_cstr(&r->arena, str_from(name));
     r->provider_id = arena_cstr(&r->arena, str_from(provider_id));
     r->token = arena_cstr(&r->arena, str_from(token));
     r->labels_json = arena_cstr(&r->arena, labels);
@@ -302,11 +305,13 @@ static void adopt(struct sim_cloud *s, const struct config_data *d)
     struct record *known = map_get(&s->records, str_from(id));
     if (known) {
         known->seen = true;
+        known->written = known->written ? known->written : loop_now(s->loop);
         return;
     }
     const char *labels = value_of(d, "labels"), *taints = value_of(d, "taints");
-    struct record *r = add_record(s, id, value_of(d, "token"), str_from(labels ? labels : "{}"),
-                                  str_from(taints ? taints : "[]"));
+    struct record *r =
+        add_record(s, d->obj.meta.name, id, value_of(d, "token"), str_from(labels ? labels : "{}"),
+                   str_from(taints ? taints : "[]"));
     r->seen = true;
     const struct instance *i =
         cloud_sim_adopt(s->market, id, value_of(d, "instanceType"), value_of(d, "zone"), type,
@@ -385,7 +390,7 @@ static void write_record(struct sim_cloud *s, const struct instance *i, const st
     json_w_kcstr(&w, "apiVersion", "v1");
     json_w_kcstr(&w, "kind", "ConfigMap");
     json_w_kobject(&w, "metadata");
-    json_w_kcstr(&w, "name", node_name(i->provider_id));
+    json_w_kcstr(&w, "name", r->name);
     json_w_kcstr(&w, "namespace", s->namespace_);
     json_w_kobject(&w, "labels");
     json_w_kcstr(&w, RECORD_LABEL, "true");
@@ -471,25 +476,48 @@ static const struct instance *instance_of(struct sim_cloud *s, const char *provi
     return NULL;
 }
 
+static struct cloud_op *read_records(struct cloud_op *op);
+
+/* Takes an instance back that the records do not have. */
+static void take_back(struct sim_cloud *s, const char *provider_id)
+{
+    struct record *r = map_remove(&s->records, str_from(provider_id));
+    s->inner->vt->terminate(s->inner, provider_id, ended, NULL);
+    if (r)
+        free_record(r);
+}
+
+/* The record is the instance. One of this token that is there already (another process wrote it, or
+ * this one did and lost the answer) wins; what may have been written is left for the next read. */
 static void record_written(void *arg, const struct client_answer *answer UNUSED,
                            const struct err *err)
 {
     struct cloud_op *op = arg;
+    struct sim_cloud *s = op->owner;
     op->call = NULL;
-    if (err && err->code != ERR_EXISTS) {
-        /* The record is the instance: what could not be written down is taken back. */
-        struct sim_cloud *s = op->owner;
-        struct record *r = map_remove(&s->records, str_from(op->provider_id));
-        s->inner->vt->terminate(s->inner, op->provider_id, ended, NULL);
-        if (r)
-            free_record(r);
+    if (err && err->code == ERR_EXISTS) {
+        read_records(op);
+        return;
+    }
+    if (err) {
+        if (err->code != ERR_UNKNOWN)
+            take_back(s, op->provider_id);
         fail(op, err);
         return;
     }
-    struct record *written = map_get(&op->owner->records, str_from(op->provider_id));
+    struct record *written = map_get(&s->records, str_from(op->provider_id));
     if (written)
-        written->written = loop_now(op->owner->loop);
-    tell(op, instance_of(op->owner, op->provider_id), 1, NULL);
+        written->written = loop_now(s->loop);
+    tell(op, instance_of(s, op->provider_id), 1, NULL);
+}
+
+/* Records are named by the token, so that the API server refuses a second one of the same launch
+ * whoever asks. */
+static void record_name(const char *token, const char *provider_id, char ret[64])
+{
+    char digest[33];
+    crypto_sha256_hex(str_from(*token ? token : provider_id), 32, digest);
+    snprintf(ret, 64, "sim-%s", digest);
 }
 
 static void launched(void *arg, const struct instance *i, const struct cloud_error *error)
@@ -504,8 +532,11 @@ static void launched(void *arg, const struct instance *i, const struct cloud_err
     CLEANUP(buf_release) struct buf labels = BUF_INIT, taints = BUF_INIT, body = BUF_INIT;
     write_labels(&labels, &op->request, i);
     write_taints(&taints, &op->request);
-    struct record *r = add_record(s, i->provider_id, op->request.token ? op->request.token : "",
-                                  buf_view(&labels), buf_view(&taints));
+    char name[64];
+    const char *token = op->request.token ? op->request.token : "";
+    record_name(token, i->provider_id, name);
+    struct record *r =
+        add_record(s, name, i->provider_id, token, buf_view(&labels), buf_view(&taints));
     op->provider_id = arena_cstr(&op->arena, str_from(i->provider_id));
     write_record(s, i, r, &body);
     op->call = client_create(s->client, &kind_configmap, s->namespace_, buf_view(&body),
@@ -517,10 +548,13 @@ static void start_launch(struct cloud_op *op)
     struct sim_cloud *s = op->owner;
     map_each(&s->records, e) {
         const struct record *r = e->value;
-        if (op->request.token && *op->request.token && strcmp(r->token, op->request.token) == 0) {
-            tell(op, instance_of(s, r->provider_id), 1, NULL);
-            return;
-        }
+        if (r->written == 0 || !op->request.token || !*op->request.token ||
+            strcmp(r->token, op->request.token) != 0)
+            continue;
+        if (op->provider_id && strcmp(op->provider_id, r->provider_id) != 0)
+            take_back(s, op->provider_id);
+        tell(op, instance_of(s, r->provider_id), 1, NULL);
+        return;
     }
     op->inner = s->inner->vt->launch(s->inner, &op->request, launched, op);
 }
@@ -560,10 +594,13 @@ static void terminated(void *arg, const struct cloud_error *error)
         return;
     }
     struct record *r = map_remove(&s->records, str_from(op->provider_id));
-    if (r)
-        free_record(r);
-    op->call = client_delete(s->client, &kind_configmap, s->namespace_, node_name(op->provider_id),
-                             NULL, -1, record_deleted, op);
+    if (!r) {
+        tell(op, NULL, 0, NULL);
+        return;
+    }
+    op->call = client_delete(s->client, &kind_configmap, s->namespace_, r->name, NULL, -1,
+                             record_deleted, op);
+    free_record(r);
 }
 
 /* The records have been read: now the market can answer. */

@@ -16,7 +16,8 @@ struct sim_cloud_options {
     const char *namespace_;  /* of the records */
     struct catalog *catalog; /* NULL: the built-in one */
     uint64_t seed;
-    double speed;  /* divides delays */
+    double speed;                 /* divides delays */
+    const char *const *exhausted; /* "type/zone/capacity type", "*" for any; NULL at the end */
     bool kubelets; /* also mark Nodes Ready; off where something else plays the kubelets */
 };
 
