@@ -173,8 +173,7 @@ struct serve *serve_new(struct loop *l, const char *address, uint16_t port, stru
         return NULL;
     struct serve *s = xcalloc(1, sizeof(*s));
     s->loop = l;
-    unsigned flags = MHD_USE_EPOLL |
-                     (at.ss_family == AF_INET6 ? (unsigned)MHD_USE_IPv6 : 0u);
+    unsigned flags = MHD_USE_EPOLL | (at.ss_family == AF_INET6 ? (unsigned)MHD_USE_IPv6 : 0u);
     errno = 0;
     s->daemon = MHD_start_daemon(
         flags, port, NULL, NULL, take_request, s, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,

@@ -11,7 +11,7 @@
 #include <ctype.h>
 
 #include "base/num.h"
-#include "cloud/catalog.h"
+#include "cloud/catalog_build.h"
 
 #define AS_OF INT64_C(1784505600) /* 2026-07-20T00:00:00Z */
 #define REGION "us-east-1"

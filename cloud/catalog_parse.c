@@ -5,7 +5,7 @@
 
 #include "base/num.h"
 #include "base/yml.h"
-#include "cloud/catalog.h"
+#include "cloud/catalog_build.h"
 
 #define CATALOG_BYTES_MAX (256u << 20)
 #define TYPES_MAX 100000
@@ -25,9 +25,8 @@ static int fail(struct reader *r, const struct json *at, struct err *err, const 
     char line[24] = "";
     if (at && at->pos.line)
         snprintf(line, sizeof(line), "%u:", at->pos.line);
-    return err_set(err, ERR_INVALID, "%s:%s %s%s%.80s%s", r->file, line, what,
-                   text.p ? " '" : "", text.p ? arena_cstr(&r->scratch, text) : "",
-                   text.p ? "'" : "");
+    return err_set(err, ERR_INVALID, "%s:%s %s%s%.80s%s", r->file, line, what, text.p ? " '" : "",
+                   text.p ? arena_cstr(&r->scratch, text) : "", text.p ? "'" : "");
 }
 
 static void warn(struct reader *r, const struct json *at, const char *type, const char *what)

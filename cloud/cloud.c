@@ -5,7 +5,7 @@
 #include "cloud/cloud.h"
 
 #include "base/num.h"
-#include "cloud/catalog.h"
+#include "cloud/catalog_build.h"
 
 static const char *const capacity_names[] = {
     [CAPACITY_ON_DEMAND] = "on-demand",

@@ -10,54 +10,8 @@
 #define CLOUD_CLOUD_H
 
 #include "base/loop.h"
-#include "base/map.h"
+#include "cloud/catalog.h"
 #include "kube/api/nodeclass.h"
-#include "kube/api/quantity.h"
-
-enum capacity_type { CAPACITY_ON_DEMAND, CAPACITY_SPOT, CAPACITY_RESERVED };
-const char *capacity_type_name(enum capacity_type t); /* "on-demand" … */
-int capacity_type_parse(struct str s, enum capacity_type *ret, struct err *err);
-
-/* One purchasable thing of an instance type. */
-struct offering {
-    const char *zone;
-    enum capacity_type capacity_type;
-    int64_t price_uusd_h;  /* <= 0: unknown, unusable */
-    bool available;        /* the vendor's word; the core's memory comes on top */
-    int32_t interruption_ppm_month; /* chance of interruption in a month, parts per million */
-};
-
-struct instance_type {
-    const char *name, *arch, *os;
-    struct resource_list capacity;
-    struct resource_list allocatable; /* before daemonsets */
-    struct labels labels;             /* well-known and vendor labels, without zone and capacity type */
-    const struct offering *offerings;
-    uint32_t n_offerings;
-};
-
-/* Immutable, reference-counted. */
-struct catalog {
-    uint32_t refs;
-    struct arena arena;
-    const char *region;
-    int64_t as_of; /* when the prices were true, ns since 1970 */
-    uint64_t version; /* changes whenever anything does */
-    const struct instance_type *types; /* sorted by name, names unique */
-    uint32_t n_types;
-};
-
-struct catalog *catalog_ref(struct catalog *c);
-void catalog_unref(struct catalog *c);
-const struct instance_type *catalog_find(const struct catalog *c, const char *name);
-/* The JSON of docs/guide/catalogue (product contract). Duplicate names, unknown units, impossible
- * capacities: ERR_INVALID with line. Offerings whose price is absent, zero, negative or not a number
- * are kept as unusable and told through `warn` (may be NULL). `allocatable` is computed from
- * capacity where it is not given. */
-struct catalog *catalog_parse(struct str text, const char *file_name, void (*warn)(void *arg, const char *msg), void *arg,
-                              struct err *err);
-/* The dated table inside the program: about 200 AWS types of us-east-1. */
-struct catalog *catalog_builtin(void);
 
 struct launch_offering {
     const char *instance_type, *zone;
@@ -84,21 +38,29 @@ struct instance {
     enum capacity_type capacity_type;
     enum instance_state state;
     const char *nodeclaim, *nodepool, *cluster, *token; /* from tags; NULL: not ours */
-    int64_t launched;    /* ns since 1970 */
+    int64_t launched;                                   /* ns since 1970 */
     int64_t price_uusd_h;
     struct resource_list capacity, allocatable;
 };
 
 /* What an error was about. code says what to do; scope says how far it reaches. */
 struct cloud_error {
-    enum err_code code; /* CAPACITY, THROTTLED, RETRY, DENIED, INVALID (config), NOT_FOUND, CONFLICT, UNKNOWN */
+    enum err_code code; /* CAPACITY, THROTTLED, RETRY, DENIED, INVALID (config), NOT_FOUND,
+                           CONFLICT, UNKNOWN */
     bool quota;         /* CAPACITY by an account limit, not by stock */
-    const struct launch_offering *exhausted; /* offerings that had no capacity, of those asked for */
+    const struct launch_offering
+        *exhausted; /* offerings that had no capacity, of those asked for */
     uint32_t n_exhausted;
     char msg[320];
 };
 
-enum notice_kind { NOTICE_SPOT, NOTICE_REBALANCE, NOTICE_MAINTENANCE, NOTICE_STATE_CHANGE, NOTICE_HEALTH };
+enum notice_kind {
+    NOTICE_SPOT,
+    NOTICE_REBALANCE,
+    NOTICE_MAINTENANCE,
+    NOTICE_STATE_CHANGE,
+    NOTICE_HEALTH
+};
 struct notice {
     enum notice_kind kind;
     const char *provider_id;
@@ -111,23 +73,33 @@ struct cloud_op;
 /* error NULL: success. `exhausted` in a successful answer is told through the error's fields with
  * code ERR_NONE (some offerings were skipped on the way). Everything is borrowed. */
 typedef void cloud_catalog_done(void *arg, struct catalog *c, const struct cloud_error *error);
-typedef void cloud_instance_done(void *arg, const struct instance *i, const struct cloud_error *error);
-typedef void cloud_list_done(void *arg, const struct instance *v, size_t n, const struct cloud_error *error);
+typedef void cloud_instance_done(void *arg, const struct instance *i,
+                                 const struct cloud_error *error);
+typedef void cloud_list_done(void *arg, const struct instance *v, size_t n,
+                             const struct cloud_error *error);
 typedef void cloud_done(void *arg, const struct cloud_error *error);
-typedef void cloud_drift_done(void *arg, const char *reason /* NULL: not drifted */, const struct cloud_error *error);
-typedef void cloud_notices_done(void *arg, const struct notice *v, size_t n, const struct cloud_error *error);
+typedef void cloud_drift_done(void *arg, const char *reason /* NULL: not drifted */,
+                              const struct cloud_error *error);
+typedef void cloud_notices_done(void *arg, const struct notice *v, size_t n,
+                                const struct cloud_error *error);
 
 struct cloud_vtable {
     const char *name;
     const char *class_group, *class_kind; /* of its node class */
-    struct cloud_op *(*catalogue)(struct cloud *c, const struct nodeclass *nc, cloud_catalog_done *done, void *arg);
-    struct cloud_op *(*launch)(struct cloud *c, const struct launch_request *r, cloud_instance_done *done, void *arg);
-    struct cloud_op *(*get)(struct cloud *c, const char *provider_id, cloud_instance_done *done, void *arg);
+    struct cloud_op *(*catalogue)(struct cloud *c, const struct nodeclass *nc,
+                                  cloud_catalog_done *done, void *arg);
+    struct cloud_op *(*launch)(struct cloud *c, const struct launch_request *r,
+                               cloud_instance_done *done, void *arg);
+    struct cloud_op *(*get)(struct cloud *c, const char *provider_id, cloud_instance_done *done,
+                            void *arg);
     /* All instances tagged with `cluster`. */
-    struct cloud_op *(*list)(struct cloud *c, const char *cluster, cloud_list_done *done, void *arg);
+    struct cloud_op *(*list)(struct cloud *c, const char *cluster, cloud_list_done *done,
+                             void *arg);
     /* Success: terminating or already gone. NOT_FOUND: no such instance (any more). */
-    struct cloud_op *(*terminate)(struct cloud *c, const char *provider_id, cloud_done *done, void *arg);
-    struct cloud_op *(*drifted)(struct cloud *c, const struct nodeclass *nc, const char *provider_id, cloud_drift_done *done, void *arg);
+    struct cloud_op *(*terminate)(struct cloud *c, const char *provider_id, cloud_done *done,
+                                  void *arg);
+    struct cloud_op *(*drifted)(struct cloud *c, const struct nodeclass *nc,
+                                const char *provider_id, cloud_drift_done *done, void *arg);
     struct cloud_op *(*poll_notices)(struct cloud *c, cloud_notices_done *done, void *arg);
     void (*cancel)(struct cloud *c, struct cloud_op *op);
     void (*close)(struct cloud *c);

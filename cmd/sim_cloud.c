@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/crypto.h"
-#include "base/log.h"
+#include "base/map.h"
 #include "base/num.h"
 #include "cloud/sim/sim.h"
 #include "kube/api/misc.h"

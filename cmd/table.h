@@ -12,7 +12,7 @@
 
 enum exit_code {
     EXIT_DONE = 0,
-    EXIT_WRONG = 1,   /* the input is wrong, or something could not be placed */
+    EXIT_WRONG = 1, /* the input is wrong, or something could not be placed */
     EXIT_USAGE = 2,
     EXIT_OUTSIDE = 3, /* the API server or the cloud failed */
 };
@@ -26,15 +26,16 @@ struct command {
     int (*run)(int argc, char **argv);
 };
 
-extern const struct command command_run, command_plan, command_explain, command_simulate, command_lint,
-    command_crds, command_version;
+extern const struct command command_run, command_plan, command_explain, command_simulate,
+    command_lint, command_crds, command_version;
 
 /* Ends with NULL. */
 extern const struct command *const commands[];
 
 /* Reads the command's options; on --help prints it to stdout. Returns -1 to go on, else the exit
  * code to return (DONE after help, USAGE with the line already printed). */
-int cmd_options(const struct command *c, int argc, char **argv, struct arena *a, void *to, struct schema_args *ret_args);
+int cmd_options(const struct command *c, int argc, char **argv, struct arena *a, void *to,
+                struct schema_args *ret_args);
 
 /* Prints "weft NAME: message" and returns `code`. */
 int cmd_fail(const struct command *c, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -13,7 +13,7 @@
 #ifndef MODEL_WORLD_H
 #define MODEL_WORLD_H
 
-#include "cloud/cloud.h"
+#include "cloud/catalog.h"
 #include "kube/api/misc.h"
 #include "kube/api/node.h"
 #include "kube/api/nodeclaim.h"
