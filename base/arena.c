@@ -40,7 +40,10 @@ static void add_block(struct arena *a, size_t least)
     size_t bytes = a->next_block_bytes ? a->next_block_bytes : FIRST_BLOCK_BYTES;
     a->next_block_bytes = MIN(bytes * 2, (size_t)BLOCK_BYTES_MAX);
     bytes = MAX(bytes, least);
-    struct arena_block *b = xmalloc(sizeof(*b) + bytes);
+    size_t total;
+    if (__builtin_add_overflow(sizeof(struct arena_block), bytes, &total))
+        total = SIZE_MAX; /* xmalloc ends the process */
+    struct arena_block *b = xmalloc(total);
     b->bytes = bytes;
     b->next = a->head;
     a->head = b;

@@ -8,6 +8,8 @@
 #include "base/time.h"
 
 #define SEARCH_DAYS (5 * 366)
+#define SEARCH_END                                                                                 \
+    (INT64_MAX - (SEARCH_DAYS + 4) * NS_PER_DAY) /* instants that can be searched from */
 
 struct cron_field {
     const char *name;
@@ -55,12 +57,12 @@ static int parse_part(const struct cron_field *f, struct str text, uint64_t *bit
         num_parse_range(str_sub(text, slash + 1, text.len), 1, f->max, &step, NULL) < 0)
         return err_set(err, ERR_INVALID, "'%.*s' is no step of a %s", STR_ARG(str_sub(text, 0, 20)),
                        f->name);
-    int from = f->min, to = f->max;
+    int last = f->max == 7 ? 6 : f->max; /* 7 is only another name of Sunday */
+    int from = f->min, to = last;
     size_t dash = str_find_char(range, '-', 0);
     bool star = str_eq_c(range, "*") || str_eq_c(range, "?");
     if (star) {
         *ret_star |= step == 1;
-        to = f->names && f->max == 7 ? 6 : f->max;
     } else if (dash != SIZE_MAX) {
         if (parse_value(f, str_sub(range, 0, dash), &from, err) < 0 ||
             parse_value(f, str_sub(range, dash + 1, range.len), &to, err) < 0)
@@ -71,7 +73,7 @@ static int parse_part(const struct cron_field *f, struct str text, uint64_t *bit
     } else {
         if (parse_value(f, range, &from, err) < 0)
             return -1;
-        to = slash == SIZE_MAX ? from : f->max;
+        to = slash == SIZE_MAX ? from : MAX(from, last);
     }
     for (int v = from; v <= to; v += (int)step)
         *bits |= UINT64_C(1) << v;
@@ -160,8 +162,8 @@ static bool day_matches(const struct cron *c, const struct time_civil *d)
     return day || weekday;
 }
 
-/* The instant of a local time, or -1 seconds away when the local time is skipped by a shift. A time
- * that comes twice gives its first instant. `*ret_exists` tells. */
+/* The instant of a local time; one that comes twice gives its first. `*ret_exists` is false for a
+ * local time that a shift skips. */
 static int64_t instant_of_local(const struct zone *z, int64_t local, bool *ret_exists)
 {
     /* Both offsets that are in force within a day around it; the earlier instant first. */
@@ -177,56 +179,68 @@ static int64_t instant_of_local(const struct zone *z, int64_t local, bool *ret_e
     return second;
 }
 
-/* Local midnights are stepped through as if they were UTC days. */
-static int64_t local_day(const struct zone *z, int64_t t)
+/* A local time taken apart: the midnight it follows, in nanoseconds, and the minute of that day. */
+struct local {
+    int64_t day;
+    int minute;
+};
+
+static struct local local_at(int64_t local)
 {
-    int64_t local = t + zone_offset(z, t) * NS_PER_S;
     int64_t day = local / NS_PER_DAY - (local % NS_PER_DAY < 0);
-    return day * NS_PER_DAY;
+    int64_t midnight = day * NS_PER_DAY;
+    return (struct local){midnight, (int)((local - midnight) / NS_PER_MIN)};
 }
+
+static bool minute_matches(const struct cron *c, int minute)
+{
+    return (c->hours >> (minute / 60) & 1) && (c->minutes >> (minute % 60) & 1);
+}
+
+/* First occurrences follow one another in the order of their local times, so both searches walk
+ * through local minutes and stop at the first hit. Local midnights are stepped through as if they
+ * were UTC days. */
 
 int64_t cron_next(const struct cron *c, const struct zone *z, int64_t t)
 {
-    int64_t day = local_day(z, t);
-    for (int i = 0; i <= SEARCH_DAYS; i++, day += NS_PER_DAY) {
+    if (t > SEARCH_END)
+        return TIME_NEVER;
+    t = MAX(t, -SEARCH_END);
+    struct local l = local_at(t + zone_offset(z, t) * NS_PER_S);
+    for (int i = 0; i <= SEARCH_DAYS; i++, l = (struct local){l.day + NS_PER_DAY, 0}) {
         struct time_civil d;
-        time_to_civil(day, &d);
-        if (!day_matches(c, &d))
-            continue;
-        int64_t best = TIME_NEVER;
-        for (int minute = 0; minute < 24 * 60; minute++) {
-            if (!(c->hours >> (minute / 60) & 1) || !(c->minutes >> (minute % 60) & 1))
-                continue;
+        time_to_civil(l.day, &d);
+        for (; day_matches(c, &d) && l.minute < 24 * 60; l.minute++) {
             bool exists;
-            int64_t at = instant_of_local(z, day + minute * NS_PER_MIN, &exists);
-            if (exists && at > t && at < best)
-                best = at;
+            if (!minute_matches(c, l.minute))
+                continue;
+            int64_t at = instant_of_local(z, l.day + l.minute * NS_PER_MIN, &exists);
+            if (exists && at > t)
+                return at;
         }
-        if (best != TIME_NEVER)
-            return best;
     }
     return TIME_NEVER;
 }
 
 int64_t cron_prev(const struct cron *c, const struct zone *z, int64_t t)
 {
-    int64_t day = local_day(z, t);
-    for (int i = 0; i <= SEARCH_DAYS; i++, day -= NS_PER_DAY) {
+    if (t < -SEARCH_END)
+        return INT64_MIN;
+    t = MIN(t, SEARCH_END);
+    /* Shortly after clocks went back, later local times have been already. */
+    int32_t offset = MAX(zone_offset(z, t), zone_offset(z, t - NS_PER_DAY));
+    struct local l = local_at(t + offset * NS_PER_S);
+    for (int i = 0; i <= SEARCH_DAYS; i++, l = (struct local){l.day - NS_PER_DAY, 24 * 60 - 1}) {
         struct time_civil d;
-        time_to_civil(day, &d);
-        if (!day_matches(c, &d))
-            continue;
-        int64_t best = INT64_MIN;
-        for (int minute = 0; minute < 24 * 60; minute++) {
-            if (!(c->hours >> (minute / 60) & 1) || !(c->minutes >> (minute % 60) & 1))
-                continue;
+        time_to_civil(l.day, &d);
+        for (; day_matches(c, &d) && l.minute >= 0; l.minute--) {
             bool exists;
-            int64_t at = instant_of_local(z, day + minute * NS_PER_MIN, &exists);
-            if (exists && at <= t && at > best)
-                best = at;
+            if (!minute_matches(c, l.minute))
+                continue;
+            int64_t at = instant_of_local(z, l.day + l.minute * NS_PER_MIN, &exists);
+            if (exists && at <= t)
+                return at;
         }
-        if (best != INT64_MIN)
-            return best;
     }
     return INT64_MIN;
 }

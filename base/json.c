@@ -14,13 +14,16 @@ struct json_parser {
     unsigned skip; /* containers open inside a value that nobody wants, + 1; 0: not skipping */
     bool multi;
     bool failed;
+    bool heard;      /* yajl has called back since the chunk began */
     uint64_t offset; /* bytes of earlier chunks */
+    size_t quiet;    /* bytes of the last chunks that made no event: yajl keeps them */
     struct err err;
 };
 
 /* Whether this value is to be passed over: counts it, ends the skipping after it. */
 static bool skip_scalar(struct json_parser *p)
 {
+    p->heard = true;
     if (p->skip == 0)
         return false;
     if (p->skip == 1)
@@ -30,6 +33,11 @@ static bool skip_scalar(struct json_parser *p)
 
 static int emit(struct json_parser *p, const struct json_event *ev)
 {
+    /* yajl lets overlong forms and surrogates pass, and makes lone ones from \u escapes. */
+    if (!str_is_utf8(ev->text)) {
+        err_set(&p->err, ERR_INVALID, "a text that is not UTF-8");
+        return 0;
+    }
     int answer = p->sink->event(p->sink, ev, &p->err);
     if (answer < 0)
         return 0;
@@ -71,6 +79,7 @@ static int on_string(void *ctx, const unsigned char *text, size_t len)
 static int on_key(void *ctx, const unsigned char *text, size_t len)
 {
     struct json_parser *p = ctx;
+    p->heard = true;
     return p->skip ? 1
                    : emit(p, &(struct json_event){.type = JSON_EV_KEY,
                                                   .text = {(const char *)text, len}});
@@ -78,6 +87,7 @@ static int on_key(void *ctx, const unsigned char *text, size_t len)
 
 static int open_container(struct json_parser *p, enum json_event_type type)
 {
+    p->heard = true;
     if (++p->depth > JSON_DEPTH_MAX) {
         err_set(&p->err, ERR_INVALID, "nested deeper than %d levels", JSON_DEPTH_MAX);
         return 0;
@@ -91,6 +101,7 @@ static int open_container(struct json_parser *p, enum json_event_type type)
 
 static int close_container(struct json_parser *p, enum json_event_type type)
 {
+    p->heard = true;
     p->depth--;
     if (p->skip) {
         if (--p->skip == 1)
@@ -192,19 +203,43 @@ int json_parser_feed(struct json_parser *p, struct str chunk, struct err *err)
     if (status != yajl_status_ok)
         return fail(p, status, chunk, err);
     p->offset += chunk.len;
-    return 0;
+    p->quiet = p->heard ? 0 : p->quiet + chunk.len;
+    p->heard = false;
+    if (p->quiet <= JSON_TOKEN_BYTES_MAX)
+        return 0;
+    p->failed = true;
+    err_set(&p->err, ERR_CAPACITY, "a text of more than %zu bytes", JSON_TOKEN_BYTES_MAX);
+    return repeat_error(p, err);
+}
+
+static int end_within(struct json_parser *p, struct err *err)
+{
+    p->failed = true;
+    err_set(&p->err, ERR_INVALID, "the JSON ends at byte %llu within an unfinished value",
+            (unsigned long long)p->offset);
+    return repeat_error(p, err);
+}
+
+/* yajl wants a value before the end. A last one of our own, passed over unseen, is taken where a
+ * value may begin, and is swallowed by an unfinished text. */
+static int finish_multi(struct json_parser *p, struct err *err)
+{
+    yajl_status status = yajl_parse(p->yajl, (const unsigned char *)" ", 1);
+    if (status != yajl_status_ok)
+        return fail(p, status, STR(" "), err);
+    p->skip = 1;
+    status = yajl_parse(p->yajl, (const unsigned char *)"0 ", 2);
+    return status != yajl_status_ok || p->skip ? end_within(p, err) : 0;
 }
 
 int json_parser_finish(struct json_parser *p, struct err *err)
 {
     if (p->failed)
         return repeat_error(p, err);
-    if (p->depth > 0) {
-        p->failed = true;
-        err_set(&p->err, ERR_INVALID, "the JSON ends at byte %llu within an unfinished value",
-                (unsigned long long)p->offset);
-        return repeat_error(p, err);
-    }
+    if (p->depth > 0)
+        return end_within(p, err);
+    if (p->multi)
+        return finish_multi(p, err);
     yajl_status status = yajl_complete_parse(p->yajl);
     if (status != yajl_status_ok)
         return fail(p, status, STR(""), err);

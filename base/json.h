@@ -7,8 +7,10 @@
  * decoder written once reads all three. Numbers keep their source text: "010", "1e3" and "1.50"
  * mean something to somebody.
  *
- * Limits: nesting depth JSON_DEPTH_MAX, and whatever cap the caller's arena or buffer has. Bytes
- * must be UTF-8. The parser is incremental: chunks may be cut anywhere. */
+ * Limits: nesting depth JSON_DEPTH_MAX, JSON_TOKEN_BYTES_MAX without an event (a text cut into
+ chunks is
+ * kept until it is whole), and whatever cap the caller's arena or buffer has. Bytes must be UTF-8.
+ The parser is incremental: chunks may be cut anywhere. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -18,6 +20,7 @@
 #include "base/str.h"
 
 #define JSON_DEPTH_MAX 64
+#define JSON_TOKEN_BYTES_MAX ((size_t)64 << 20)
 
 enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
@@ -67,7 +70,8 @@ void json_parser_free(struct json_parser *p);
 /* ERR_INVALID with the byte offset and what was expected, or what the sink said. After an error
  * the parser only repeats it. */
 int json_parser_feed(struct json_parser *p, struct str chunk, struct err *err);
-/* The end of input: ERR_INVALID if a value is unfinished, or none came and multi is false. */
+/* The end of input: ERR_INVALID if a value is unfinished, or none came and multi is false. Several
+ * values may also be none. Nothing may be fed after it. */
 int json_parser_finish(struct json_parser *p, struct err *err);
 /* Depth of open containers: 0 between values. */
 unsigned json_parser_depth(const struct json_parser *p);
@@ -135,18 +139,21 @@ void json_array_add(struct arena *a, struct json *array, struct json *item);
 void json_object_set(struct arena *a, struct json *object, struct str key, struct json *value);
 /* A deep copy in another arena. */
 struct json *json_copy(struct arena *a, const struct json *j);
-/* RFC 7396: the result is a new tree in `a` that may share nodes with both. */
+/* RFC 7396: the result is a new tree in `a` that may share nodes with both. NULL at the cap. */
 struct json *json_merge_patch(struct arena *a, const struct json *target, const struct json *patch);
 
 /* ---- Writer ---- */
+
+/* Room for a tree of JSON_DEPTH_MAX within an envelope. */
+#define JSON_WRITER_DEPTH_MAX (2 * JSON_DEPTH_MAX)
 
 /* Writes one value into a buffer; commas and quotes are its business. Misuse is a bug: asserted. */
 struct json_writer {
     struct buf *out;
     unsigned depth;
     unsigned indent; /* 0: compact, else spaces a level */
-    uint64_t object_bits, first_bits;
     bool after_key;
+    uint8_t levels[JSON_WRITER_DEPTH_MAX + 1]; /* private */
 };
 
 void json_writer_init(struct json_writer *w, struct buf *out, unsigned indent);
@@ -158,6 +165,8 @@ void json_w_key(struct json_writer *w, struct str key);
 void json_w_null(struct json_writer *w);
 void json_w_bool(struct json_writer *w, bool v);
 void json_w_i64(struct json_writer *w, int64_t v);
+/* A number's source text as JSON or YAML has it, written as JSON has it. Any other text goes out as
+ * it is: the caller says that it is one JSON value. */
 void json_w_number(struct json_writer *w, struct str source_text);
 void json_w_str(struct json_writer *w, struct str v);
 void json_w_cstr(struct json_writer *w, const char *v); /* NULL gives null */

@@ -411,27 +411,33 @@ void json_array_add(struct arena *a, struct json *array, struct json *item)
     array->items[array->n++] = item;
 }
 
-void json_object_set(struct arena *a, struct json *object, struct str key, struct json *value)
+static int set_member(struct arena *a, struct json *object, struct str key, struct json *value)
 {
     if (!value)
-        return;
+        return -1;
     for (size_t i = 0; i < object->n; i++) {
         if (str_eq(object->members[i].key, key)) {
             object->members[i].value = value;
-            return;
+            return 0;
         }
     }
     struct str copy = arena_str(a, key);
     if (!copy.p)
-        return;
+        return -1;
     if (is_full(object->n) || !object->boolean) {
         void *v = grow(a, object->members, object->n, sizeof(*object->members));
         if (!v)
-            return;
+            return -1;
         object->members = v;
         object->boolean = true;
     }
     object->members[object->n++] = (struct json_member){.key = copy, .value = value};
+    return 0;
+}
+
+void json_object_set(struct arena *a, struct json *object, struct str key, struct json *value)
+{
+    set_member(a, object, key, value);
 }
 
 struct json *json_copy(struct arena *a, const struct json *j)
@@ -454,14 +460,18 @@ struct json *json_merge_patch(struct arena *a, const struct json *target, const 
             struct json *value = target->members[i].value;
             if (change && change->type == JSON_NULL)
                 continue;
-            json_object_set(a, merged, target->members[i].key,
-                            change ? json_merge_patch(a, value, change) : value);
+            if (change)
+                value = json_merge_patch(a, value, change);
+            if (set_member(a, merged, target->members[i].key, value) < 0)
+                return NULL;
         }
     }
     for (size_t i = 0; i < patch->n; i++) {
         const struct json *value = patch->members[i].value;
-        if (value->type != JSON_NULL && !json_get_str(merged, patch->members[i].key))
-            json_object_set(a, merged, patch->members[i].key, json_merge_patch(a, NULL, value));
+        if (value->type == JSON_NULL || json_get_str(merged, patch->members[i].key))
+            continue;
+        if (set_member(a, merged, patch->members[i].key, json_merge_patch(a, NULL, value)) < 0)
+            return NULL; /* a part of a patch is worse than none */
     }
     return merged;
 }

@@ -6,9 +6,11 @@
 
 #include "base/json.h"
 
+enum { LEVEL_OBJECT = 1, LEVEL_FILLED = 2 };
+
 void json_writer_init(struct json_writer *w, struct buf *out, unsigned indent)
 {
-    *w = (struct json_writer){.out = out, .indent = indent, .first_bits = 1};
+    *w = (struct json_writer){.out = out, .indent = indent};
 }
 
 static void new_line(struct json_writer *w)
@@ -20,43 +22,40 @@ static void new_line(struct json_writer *w)
         buf_char(w->out, ' ');
 }
 
-static bool is_bit(uint64_t bits, unsigned depth)
+/* A comma unless this is the first of its container. */
+static void separate(struct json_writer *w)
 {
-    return (bits >> depth) & 1;
+    if (w->levels[w->depth] & LEVEL_FILLED)
+        buf_char(w->out, ',');
+    w->levels[w->depth] |= LEVEL_FILLED;
+    if (w->depth > 0)
+        new_line(w);
 }
 
-/* What stands before a value or key: nothing after a key, else a comma unless it is the first. */
 static void before_value(struct json_writer *w)
 {
     if (w->after_key) {
         w->after_key = false;
         return;
     }
-    assert(w->depth == 0 || !is_bit(w->object_bits, w->depth));
-    if (!is_bit(w->first_bits, w->depth))
-        buf_char(w->out, ',');
-    w->first_bits &= ~(UINT64_C(1) << w->depth);
-    if (w->depth > 0)
-        new_line(w);
+    assert(!(w->levels[w->depth] & LEVEL_OBJECT));
+    separate(w);
 }
 
 static void open_container(struct json_writer *w, bool object)
 {
     before_value(w);
     buf_char(w->out, object ? '{' : '[');
-    assert(w->depth < 63);
-    w->depth++;
-    uint64_t bit = UINT64_C(1) << w->depth;
-    w->object_bits = object ? w->object_bits | bit : w->object_bits & ~bit;
-    w->first_bits |= bit;
+    assert(w->depth < JSON_WRITER_DEPTH_MAX);
+    w->levels[++w->depth] = object ? LEVEL_OBJECT : 0;
 }
 
 static void close_container(struct json_writer *w, bool object)
 {
-    assert(w->depth > 0 && is_bit(w->object_bits, w->depth) == object && !w->after_key);
-    bool empty = is_bit(w->first_bits, w->depth);
+    unsigned level = w->levels[w->depth];
+    assert(w->depth > 0 && ((level & LEVEL_OBJECT) != 0) == object && !w->after_key);
     w->depth--;
-    if (!empty)
+    if (level & LEVEL_FILLED)
         new_line(w);
     buf_char(w->out, object ? '}' : ']');
 }
@@ -81,23 +80,21 @@ void json_w_array_end(struct json_writer *w)
     close_container(w, false);
 }
 
-/* The length of the UTF-8 sequence at p, or 0 where there is none. */
-static size_t utf8_len(const unsigned char *p, size_t left)
+/* Valid text that a reader of YAML or JavaScript would refuse or take for a line break: DEL, the C1
+ * controls, U+2028, U+2029, the byte order mark, U+FFFE and U+FFFF. Returns the code point, or 0.
+ */
+static unsigned special(const unsigned char *p, size_t n)
 {
-    if (p[0] < 0x80)
-        return 1;
-    size_t n = p[0] >= 0xf0 && p[0] <= 0xf4  ? 4
-               : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-               : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-                                             : 0;
-    if (n == 0 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
-    bool surrogate = p[0] == 0xed && p[1] >= 0xa0, beyond = p[0] == 0xf4 && p[1] >= 0x90;
-    return overlong || surrogate || beyond ? 0 : n;
+    unsigned c = 0;
+    if (n == 1)
+        return *p == 0x7f ? 0x7f : 0;
+    if (n == 2)
+        c = (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+    else if (n == 3)
+        c = (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+    bool is_special = (c >= 0x80 && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
+                      c == 0xfffe || c == 0xffff;
+    return is_special ? c : 0;
 }
 
 static void write_escape(struct buf *out, unsigned char c)
@@ -117,17 +114,25 @@ static void write_quoted(struct buf *out, struct str s)
     size_t from = 0;
     for (size_t i = 0; i < s.len;) {
         const unsigned char *p = (const unsigned char *)s.p + i;
-        size_t n = utf8_len(p, s.len - i);
-        if (n > 0 && *p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7f) {
+        bool ascii = *p < 0x7f;
+        if (ascii && *p >= 0x20 && *p != '"' && *p != '\\') {
+            i++;
+            continue;
+        }
+        size_t n = ascii ? 1 : str_utf8_at(s, i);
+        unsigned code = ascii ? 0 : special(p, n);
+        if (!ascii && n > 0 && !code) {
             i += n;
             continue;
         }
         buf_add(out, s.p + from, i - from);
         if (n == 0)
             buf_cstr(out, "\xef\xbf\xbd");
+        else if (code)
+            buf_printf(out, "\\u%04x", code);
         else
             write_escape(out, *p);
-        from = ++i;
+        from = i += MAX(n, (size_t)1);
     }
     buf_add(out, s.p + from, s.len - from);
     buf_char(out, '"');
@@ -135,11 +140,8 @@ static void write_quoted(struct buf *out, struct str s)
 
 void json_w_key(struct json_writer *w, struct str key)
 {
-    assert(w->depth > 0 && is_bit(w->object_bits, w->depth) && !w->after_key);
-    if (!is_bit(w->first_bits, w->depth))
-        buf_char(w->out, ',');
-    w->first_bits &= ~(UINT64_C(1) << w->depth);
-    new_line(w);
+    assert((w->levels[w->depth] & LEVEL_OBJECT) && !w->after_key);
+    separate(w);
     write_quoted(w->out, key);
     buf_cstr(w->out, w->indent ? ": " : ":");
     w->after_key = true;
@@ -163,10 +165,38 @@ void json_w_i64(struct json_writer *w, int64_t v)
     buf_printf(w->out, "%lld", (long long)v);
 }
 
+static bool is_digit_at(struct str s, size_t i)
+{
+    return i < s.len && s.p[i] >= '0' && s.p[i] <= '9';
+}
+
+/* YAML has numbers that JSON has not: "+1", "010", ".5", "1." are written 1, 10, 0.5, 1. */
+static void write_number(struct buf *out, struct str s)
+{
+    if (s.p[0] == '-')
+        buf_char(out, '-');
+    if (s.p[0] == '-' || s.p[0] == '+')
+        s = str_sub(s, 1, s.len);
+    while (s.len > 1 && s.p[0] == '0' && is_digit_at(s, 1))
+        s = str_sub(s, 1, s.len);
+    if (!is_digit_at(s, 0))
+        buf_char(out, '0');
+    size_t end = 0;
+    while (is_digit_at(s, end))
+        end++;
+    buf_str(out, str_sub(s, 0, end));
+    if (end < s.len && s.p[end] == '.' && !is_digit_at(s, end + 1))
+        end++;
+    buf_str(out, str_sub(s, end, s.len));
+}
+
 void json_w_number(struct json_writer *w, struct str source_text)
 {
     before_value(w);
-    buf_str(w->out, source_text);
+    if (source_text.len && strchr("+-.0123456789", source_text.p[0]))
+        write_number(w->out, source_text);
+    else
+        buf_str(w->out, source_text);
 }
 
 void json_w_str(struct json_writer *w, struct str v)

@@ -180,8 +180,8 @@ static int set_from_json(const struct option *o, const struct json *j, struct ar
     return schema_set(o, text, a, to, err);
 }
 
-int schema_read_json(const struct option *table, const struct json *object, struct arena *a,
-                     void *to, struct err *err)
+static int read_members(const struct option *table, const struct json *object, struct arena *a,
+                        void *to, struct err *err)
 {
     if (object->type != JSON_OBJECT)
         return err_set(err, ERR_INVALID, "%u:%u: an object is needed, not %s", object->pos.line,
@@ -198,6 +198,14 @@ int schema_read_json(const struct option *table, const struct json *object, stru
             return err_prefix(err, "%s", o->name);
         }
     }
+    return 0;
+}
+
+int schema_read_json(const struct option *table, const struct json *object, struct arena *a,
+                     void *to, struct err *err)
+{
+    if (read_members(table, object, a, to, err) < 0)
+        return -1;
     for (const struct option *o = table; o->kind != OPTION_KIND_END; o++)
         if (o->required && !json_get(object, o->name))
             return err_set(err, ERR_INVALID, "%s is missing", o->name);
@@ -226,7 +234,7 @@ static int read_file(const char *path, struct buf *ret, struct err *err)
 }
 
 static int read_config(const struct option *table, const char *path, struct arena *a, void *to,
-                       struct err *err)
+                       const struct json **ret_document, struct err *err)
 {
     CLEANUP(buf_release) struct buf text = BUF_INIT;
     struct json *document = NULL;
@@ -234,20 +242,27 @@ static int read_config(const struct option *table, const char *path, struct aren
         return -1;
     if (yml_parse_one(a, buf_view(&text), NULL, &document, err) < 0)
         return err_prefix(err, "%s", path);
-    if (document && schema_read_json(table, document, a, to, err) < 0)
+    if (document && read_members(table, document, a, to, err) < 0)
         return err_prefix(err, "%s", path);
+    *ret_document = document;
     return 0;
+}
+
+/* The environment variable of an option, or NULL. */
+static const char *variable_of(const struct option *o, char name[96])
+{
+    size_t n = (size_t)snprintf(name, 96, "WEFT_");
+    for (const char *p = o->name; *p && n < 95; p++)
+        name[n++] = *p == '-' ? '_' : *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
+    name[n] = '\0';
+    return env_get(name);
 }
 
 static int read_environment(const struct option *table, struct arena *a, void *to, struct err *err)
 {
     for (const struct option *o = table; o->kind != OPTION_KIND_END; o++) {
-        char name[96] = "WEFT_";
-        size_t n = strlen(name);
-        for (const char *p = o->name; *p && n < sizeof(name) - 1; p++)
-            name[n++] = *p == '-' ? '_' : *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p;
-        name[n] = '\0';
-        const char *value = env_get(name);
+        char name[96];
+        const char *value = variable_of(o, name);
         if (!value)
             continue;
         if (o->kind == OPTION_KIND_LIST)
@@ -369,14 +384,32 @@ static int apply_flags(struct command_line *c, struct arena *a, void *to, struct
     return 0;
 }
 
+/* Any of the three sources will do. */
+static int check_required(const struct command_line *c, const struct json *document,
+                          struct err *err)
+{
+    for (const struct option *o = c->table; o->kind != OPTION_KIND_END; o++) {
+        char name[96];
+        bool given = !o->required || json_get(document, o->name) || variable_of(o, name);
+        for (size_t i = 0; i < c->flags.len; i++)
+            given |= c->flags.v[i].option == o;
+        if (!given)
+            return err_set(err, ERR_INVALID, "--%s is missing", o->name);
+    }
+    return 0;
+}
+
 static int apply_all(struct command_line *c, struct arena *a, void *to, struct err *err)
 {
     const char *config = c->config ? c->config : env_get("WEFT_CONFIG");
     if (schema_defaults(c->table, a, to, err) < 0)
         return -1;
-    if (config && *config && read_config(c->table, config, a, to, err) < 0)
+    const struct json *document = NULL;
+    if (config && *config && read_config(c->table, config, a, to, &document, err) < 0)
         return -1;
-    return read_environment(c->table, a, to, err) < 0 ? -1 : apply_flags(c, a, to, err);
+    if (read_environment(c->table, a, to, err) < 0 || apply_flags(c, a, to, err) < 0)
+        return -1;
+    return check_required(c, document, err);
 }
 
 int schema_read(const struct option *table, int argc, char **argv, struct arena *a, void *to,

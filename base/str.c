@@ -107,6 +107,46 @@ bool str_split(struct str *rest, char sep, struct str *ret_part)
     return true;
 }
 
+size_t str_utf8_at(struct str s, size_t at)
+{
+    const unsigned char *p = (const unsigned char *)s.p + at;
+    if (p[0] < 0x80)
+        return 1;
+    size_t n = p[0] >= 0xf0 && p[0] <= 0xf4  ? 4
+               : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+               : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+                                             : 0;
+    if (n == 0 || n > s.len - at)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool surrogate = p[0] == 0xed && p[1] >= 0xa0, beyond = p[0] == 0xf4 && p[1] >= 0x90;
+    return overlong || surrogate || beyond ? 0 : n;
+}
+
+bool str_is_utf8(struct str s)
+{
+    size_t i = 0;
+    while (i < s.len) {
+        /* Nearly all text is ASCII: eight bytes at a time. */
+        uint64_t word;
+        if (s.len - i >= sizeof(word)) {
+            memcpy(&word, s.p + i, sizeof(word));
+            if ((word & UINT64_C(0x8080808080808080)) == 0) {
+                i += sizeof(word);
+                continue;
+            }
+        }
+        size_t n = str_utf8_at(s, i);
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return true;
+}
+
 static uint64_t mix(uint64_t h)
 {
     h ^= h >> 32;

@@ -44,6 +44,11 @@ struct str str_trim(struct str s); /* ASCII white space */
  * "a", "", "b"; "a," gives "a"; "" gives nothing. */
 bool str_split(struct str *rest, char sep, struct str *ret_part);
 
+/* Length of the UTF-8 sequence at `at` (within the text), or 0 when there is none: RFC 3629, so
+ * neither overlong forms nor surrogates. */
+size_t str_utf8_at(struct str s, size_t at);
+bool str_is_utf8(struct str s);
+
 /* 64-bit hash, the same on every machine and run. `seed` tells tables apart. */
 uint64_t str_hash(struct str s, uint64_t seed);
 

@@ -198,13 +198,16 @@ static bool take_part(struct str *s, int64_t *ret_ns)
             return false;
         if (!num_mul(whole, units[i].ns, ret_ns))
             return false;
-        int64_t scale = units[i].ns;
+        __int128 digits = 0, scale = 1;
         for (size_t k = 0; k < after.len; k++) {
             if (after.p[k] == '.')
                 return false;
-            scale /= 10; /* digits below a nanosecond are cut, as Go does */
-            fraction += (after.p[k] - '0') * scale;
+            if (scale < (__int128)NS_PER_S * NS_PER_S) { /* further digits are below a nanosecond */
+                digits = digits * 10 + (after.p[k] - '0');
+                scale *= 10;
+            }
         }
+        fraction = (int64_t)(digits * units[i].ns / scale); /* the rest is cut, as Go does */
         return num_add(*ret_ns, fraction, ret_ns);
     }
     return false;

@@ -7,13 +7,12 @@
 #include <stdarg.h>
 #include <yaml.h>
 
-#include "base/num.h"
-
 #define BYTES_MAX ((size_t)64 << 20)
 
 struct reader {
     yaml_parser_t yaml;
     struct arena *arena;
+    struct str text;
     unsigned depth_max;
     struct err *err;
 };
@@ -80,14 +79,31 @@ static bool is_any(struct str s, const char *const *words, size_t n)
     return false;
 }
 
-/* Numbers of the core schema that are decimal: the forms JSON has, a leading '+' or '.' and leading
- * zeros besides. Hexadecimal, octal, .inf and .nan stay text. */
+static size_t skip_digits(struct str s, size_t i)
+{
+    while (i < s.len && s.p[i] >= '0' && s.p[i] <= '9')
+        i++;
+    return i;
+}
+
+/* Numbers of the core schema that are decimal, [-+]?(.d+|d+(.d*)?)([eE][-+]?d+)?, whatever their
+ * size. Hexadecimal, octal, .inf and .nan stay text. */
 static bool is_number(struct str s)
 {
-    double v;
-    if (s.len == 0 || !strchr("+-.0123456789", s.p[0]))
+    size_t i = s.len && (s.p[0] == '-' || s.p[0] == '+');
+    size_t whole = skip_digits(s, i), end = whole;
+    if (end < s.len && s.p[end] == '.')
+        end = skip_digits(s, end + 1);
+    if (whole == i && end < i + 2) /* no digit before the point, and none after it */
         return false;
-    return num_parse_double(s, &v, NULL) == 0;
+    if (end < s.len && (s.p[end] == 'e' || s.p[end] == 'E')) {
+        size_t power = end + 1;
+        power += power < s.len && (s.p[power] == '-' || s.p[power] == '+');
+        end = skip_digits(s, power);
+        if (end == power)
+            return false;
+    }
+    return end == s.len;
 }
 
 static void classify(struct json *j, struct str text, bool plain)
@@ -149,11 +165,27 @@ static int send_scalar(struct reader *r, struct json_builder *b, const yaml_even
     return send(r, b, &ev, e->start_mark);
 }
 
+/* What libyaml says. Of bytes that are no text it only tells the offset. */
+static int not_yaml(struct reader *r)
+{
+    const char *problem = r->yaml.problem ? r->yaml.problem : "not YAML";
+    yaml_mark_t mark = r->yaml.problem_mark;
+    if (r->yaml.error == YAML_READER_ERROR) {
+        mark = (yaml_mark_t){0};
+        for (size_t i = 0; i < MIN(r->yaml.problem_offset, r->text.len); i++) {
+            bool new_line = r->text.p[i] == '\n';
+            mark.line += new_line;
+            mark.column = new_line ? 0 : mark.column + ((r->text.p[i] & 0xc0) != 0x80);
+        }
+    }
+    return fail_at(r, mark, "%s", problem);
+}
+
 static int next_event(struct reader *r, yaml_event_t *ret)
 {
     if (yaml_parser_parse(&r->yaml, ret))
         return check_event(r, ret);
-    return fail_at(r, r->yaml.problem_mark, "%s", r->yaml.problem ? r->yaml.problem : "not YAML");
+    return not_yaml(r);
 }
 
 /* Whether the container that is open at `depth` expects a key next: one bit a level. */
@@ -227,8 +259,7 @@ static int read_document(struct reader *r, struct json **ret)
     for (;;) {
         yaml_event_t e;
         if (!yaml_parser_parse(&r->yaml, &e))
-            return fail_at(r, r->yaml.problem_mark, "%s",
-                           r->yaml.problem ? r->yaml.problem : "not YAML");
+            return not_yaml(r);
         bool end = e.type == YAML_DOCUMENT_END_EVENT;
         int code = check_event(r, &e) < 0 ? -1 : end ? 0 : take_event(r, &b, &levels, &e);
         yaml_event_delete(&e);
@@ -287,9 +318,10 @@ int yml_parse(struct arena *a, struct str text, const struct yml_limits *limits,
                        text.len, bytes_max);
     if (check_depth(text, depth_max, err) < 0)
         return -1;
-    struct reader r = {.arena = a, .depth_max = depth_max, .err = err};
+    struct reader r = {.arena = a, .text = text, .depth_max = depth_max, .err = err};
     if (!yaml_parser_initialize(&r.yaml))
         abort();
+    yaml_parser_set_encoding(&r.yaml, YAML_UTF8_ENCODING); /* no guessing of UTF-16 */
     yaml_parser_set_input_string(&r.yaml, (const unsigned char *)(text.p ? text.p : ""), text.len);
     struct yml_documents documents = {0};
     int code = read_all(&r, limits ? limits->documents_max : 0, &documents);
@@ -313,12 +345,17 @@ int yml_parse_one(struct arena *a, struct str text, const struct yml_limits *lim
 
 /* ---- Printing ---- */
 
-/* Whether a text may stand without quotes and read back as the same text. */
+/* Whether a text may stand without quotes and read back as the same text, also by readers of YAML
+ * 1.1, to whom some words are booleans. */
 static bool is_plain(struct str s)
 {
+    static const char *const booleans[] = {"y", "n", "yes", "no", "on", "off"};
     struct json j = {0};
     if (s.len == 0 || s.len > 100)
         return false;
+    for (size_t i = 0; i < ARRAY_LEN(booleans); i++)
+        if (str_eq_nocase(s, str_from(booleans[i])))
+            return false;
     classify(&j, s, true);
     if (j.type != JSON_STRING || s.p[s.len - 1] == ' ' || s.p[s.len - 1] == ':')
         return false;
@@ -351,6 +388,22 @@ static void indent_to(struct buf *out, unsigned indent)
         buf_char(out, ' ');
 }
 
+/* libyaml looks for the ':' of a key on the same line within 1,024 characters; longer keys are
+ * announced by '?'. */
+static void print_key(struct buf *out, struct str key, unsigned indent)
+{
+    CLEANUP(buf_release) struct buf text = BUF_INIT;
+    print_text(&text, key);
+    bool announced = text.len > 1000;
+    if (announced)
+        buf_cstr(out, "? ");
+    buf_str(out, buf_view(&text));
+    if (announced) {
+        buf_char(out, '\n');
+        indent_to(out, indent);
+    }
+}
+
 static void print_node(struct buf *out, const struct json *j, unsigned indent, bool in_line);
 
 /* The value after "key:" or "-": scalars and empty containers on the line, others below it. */
@@ -372,7 +425,7 @@ static void print_node(struct buf *out, const struct json *j, unsigned indent, b
         for (size_t i = 0; i < j->n; i++) {
             if (i > 0 || !in_line)
                 indent_to(out, indent);
-            print_text(out, j->members[i].key);
+            print_key(out, j->members[i].key, indent);
             buf_char(out, ':');
             const struct json *value = j->members[i].value;
             print_value(out, value, indent + (value->type == JSON_ARRAY ? 0 : 2), false);
@@ -386,6 +439,9 @@ static void print_node(struct buf *out, const struct json *j, unsigned indent, b
         }
     } else if (j->type == JSON_STRING) {
         print_text(out, j->text);
+        buf_char(out, '\n');
+    } else if (j->type == JSON_NUMBER) {
+        buf_str(out, j->text); /* as its source had it: "010" stays */
         buf_char(out, '\n');
     } else {
         json_print(out, j, 0);
