@@ -45,7 +45,7 @@ static bool virtual_wait(struct loop *l, int64_t deadline)
 static int virtual_fd_set(struct loop *l UNUSED, struct loop_fd *f UNUSED, int events UNUSED,
                           struct err *err)
 {
-    assert(!"descriptors have no place under virtual time");
+    assert(false && "descriptors have no place under virtual time");
     return err_set(err, ERR_INVALID, "no descriptors under virtual time");
 }
 

@@ -109,7 +109,7 @@ int schema_set(const struct option *o, struct str text, struct arena *a, void *t
     case OPTION_KIND_END:
         break;
     }
-    assert(!"an option of no kind");
+    assert(o->kind != OPTION_KIND_END);
     return -1;
 }
 

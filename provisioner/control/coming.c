@@ -139,16 +139,17 @@ static struct workload *workload_named(const struct control *c, const char *name
 /* An announced pod's key is its workload's with an index: "namespace/name-3". Its place is wanted
  * while pods are still to come, and while those that came have neither a node nor the scheduler's
  * word: until then nobody knows whose place it is. */
-bool coming_wants(struct control *c, const char *namespace_, const char *pod)
+bool coming_wants(struct control *c, const char *key)
 {
-    const char *dash = strrchr(pod, '-');
-    char name[256];
+    const char *slash = strchr(key, '/'), *dash = strrchr(key, '-');
+    char namespace_[256], name[256];
     const struct workload *w;
     struct owner_memory n;
 
-    if (!dash)
+    if (!slash || !dash || dash < slash)
         return false;
-    snprintf(name, sizeof(name), "%.*s", (int)MIN(dash - pod, 250), pod);
+    snprintf(namespace_, sizeof(namespace_), "%.*s", (int)MIN(slash - key, 250), key);
+    snprintf(name, sizeof(name), "%.*s", (int)MIN(dash - slash - 1, 250), slash + 1);
     w = workload_named(c, namespace_, name);
     if (!w)
         return false;

@@ -189,7 +189,7 @@ struct coming_pods {
 /* The announcements that are open now; forgets the others. Returns true while there are more. */
 bool coming_next(struct control *c, size_t *cursor, struct coming_pods *ret);
 /* Whether the place that an announced pod was planned for may still be its. */
-bool coming_wants(struct control *c, const char *namespace_, const char *pod);
+bool coming_wants(struct control *c, const char *key);
 void coming_planned(struct control *c); /* a plan has all that is open now */
 
 void pools_init(struct control *c);

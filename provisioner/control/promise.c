@@ -82,48 +82,39 @@ static int64_t usable_since(struct control *c, const struct nomination *n, bool 
     return o && node_is_ready(node_of(o)) ? n->at : TIME_NEVER;
 }
 
+/* The pod of the key, or NULL: it is only announced, or gone. */
+static const struct pod *promised_pod(struct control *c, const char *key)
+{
+    char namespace_[256];
+    const char *slash = strchr(key, '/');
+    const struct object *o;
+
+    snprintf(namespace_, sizeof(namespace_), "%.*s", slash ? (int)MIN(slash - key, 250) : 0, key);
+    o = informer_get(c->cluster.caches[CACHE_POD], namespace_, slash ? slash + 1 : key);
+    return o ? (const struct pod *)(const void *)o : NULL;
+}
+
 /* Whether somebody still wants the place: a pod without a node, a pod on a node that goes away, or
  * an announced pod, which nobody can see (its key is not a pod's): those end with their window, or
  * as soon as the workload announces no more. */
 static bool wanted(struct control *c, const char *key, const struct nomination *n)
 {
-    char namespace_[256];
-    struct str rest = str_from(key), ns;
-    struct object *o;
-    const struct pod *p;
+    const struct pod *p = promised_pod(c, key);
+    const struct object *node;
 
-    if (map_has(&c->cluster.unbound, rest))
+    if (map_has(&c->cluster.unbound, str_from(key)))
         return true;
-    (void)str_split(&rest, '/', &ns);
-    snprintf(namespace_, sizeof(namespace_), "%.*s", STR_ARG(ns));
-    o = informer_get(c->cluster.caches[CACHE_POD], namespace_, rest.p);
-    if (!o)
-        return control_now(c) - n->at < c->o.coming_for && coming_wants(c, namespace_, rest.p);
-    p = pod_of(o);
+    if (!p)
+        return control_now(c) - n->at < c->o.coming_for && coming_wants(c, key);
     if (!pod_keeps_node(p) || !p->spec.node_name || !p->spec.node_name[0])
         return false;
-    o = informer_get(c->cluster.caches[CACHE_NODE], NULL, p->spec.node_name);
-    return o && o->meta.deletion;
-}
-
-/* The node that the promised pod has been bound to, or NULL. */
-static const char *bound_to(struct control *c, const char *key)
-{
-    char namespace_[256];
-    struct str rest = str_from(key), ns;
-    const struct object *o;
-    const struct pod *p;
-
-    (void)str_split(&rest, '/', &ns);
-    snprintf(namespace_, sizeof(namespace_), "%.*s", STR_ARG(ns));
-    o = informer_get(c->cluster.caches[CACHE_POD], namespace_, rest.p);
-    p = o ? (const struct pod *)(const void *)o : NULL;
-    return p && p->spec.node_name && p->spec.node_name[0] ? p->spec.node_name : NULL;
+    node = informer_get(c->cluster.caches[CACHE_NODE], NULL, p->spec.node_name);
+    return node && node->meta.deletion;
 }
 
 /* The scheduler makes its own choice among nodes that fit. A pod that took the place of another
- * leaves its own to it, so that the place which is free in the end is the one that is expected to
- * be used, and not judged empty. */
+ * leaves its own to it, and so on along a chain of them, so that the place which is free in the end
+ * is the one that is expected to be used, and not judged empty. */
 static void exchange(struct control *c, struct nomination *mine, const char *node)
 {
     const struct object *o = informer_get(c->cluster.caches[CACHE_NODE], NULL, node);
@@ -140,7 +131,7 @@ static void exchange(struct control *c, struct nomination *mine, const char *nod
         char *target = mine->target;
         bool of_claim = mine->claim;
 
-        if (other == mine || other->stale || !here || bound_to(c, it->key))
+        if (other == mine || other->stale || !here || !promised_pod(c, it->key))
             continue;
         mine->target = other->target;
         mine->claim = other->claim;
@@ -155,10 +146,10 @@ void promise_sweep(struct control *c)
     int64_t now = control_now(c);
 
     map_each(&c->provision->nominations, it) {
-        const char *node = bound_to(c, it->key);
+        const struct pod *p = promised_pod(c, it->key);
 
-        if (node)
-            exchange(c, it->value, node);
+        if (p && p->spec.node_name && p->spec.node_name[0])
+            exchange(c, it->value, p->spec.node_name);
     }
 
     map_each(&c->provision->nominations, it) {
