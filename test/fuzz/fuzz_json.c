@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     assert(json_equal(whole, pieces));
     CLEANUP(buf_release) struct buf out = BUF_INIT;
-    json_print(&out, whole, size % 3);
+    json_print(&out, whole, (unsigned)(size % 3));
     const struct json *back = json_parse(&a, buf_view(&out), &err);
     assert(back && json_equal(whole, back));
     return 0;
