@@ -52,7 +52,7 @@ static int check_depth(struct str text, unsigned depth_max, struct err *err)
                 quote = 0;
             continue;
         }
-        bool starts = i == 0 || strchr(" \t\n[{,:", text.p[i - 1]);
+        bool starts = i == 0 || (text.p[i - 1] && strchr(" \t\n[{,:", text.p[i - 1]));
         if ((c == '"' || c == '\'') && starts) {
             quote = c;
         } else if (c == '#' && starts) {
@@ -365,7 +365,8 @@ static bool is_plain(struct str s)
     for (size_t i = 0; i < s.len; i++) {
         char c = s.p[i];
         bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!word && !strchr("_-./=%()+ ", c) && !(c == ':' && s.p[i + 1] != ' '))
+        bool mark = c != '\0' && strchr("_-./=%()+ ", c) != NULL;
+        if (!word && !mark && !(c == ':' && s.p[i + 1] != ' '))
             return false;
     }
     return true;
