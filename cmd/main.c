@@ -12,8 +12,8 @@
 #include "cmd/table.h"
 
 const struct command *const commands[] = {
-    &command_run,     &command_plan, &command_explain, &command_lint, &command_crds,
-    &command_version, NULL,
+    &command_run,  &command_plan, &command_explain, &command_simulate,
+    &command_lint, &command_crds, &command_version, NULL,
 };
 
 bool cmd_is_terminal(int fd)

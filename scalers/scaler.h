@@ -77,6 +77,9 @@ struct scaler_type {
 /* NULL: there is no such type. */
 const struct scaler_type *scaler_type_find(const char *name);
 const struct scaler_type *const *scaler_types(size_t *ret_n);
+/* One more type for this process, found after those of the array; NULL takes it away. For the
+ * simulator, whose queues no network reaches. */
+void scaler_type_extra(const struct scaler_type *type);
 /* For annotations_parse. */
 const struct option *scaler_schema(const char *type);
 
