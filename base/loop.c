@@ -14,6 +14,7 @@ void loop_free(struct loop *l)
     if (!l)
         return;
     heap_release(&l->timers);
+    vec_release(&l->round);
     l->backend->free(l);
 }
 
@@ -67,6 +68,13 @@ void loop_post(struct loop *l, void (*fn)(void *), void *arg)
     l->backend->post(l, (struct loop_post_item){fn, arg});
 }
 
+void loop_unpost(struct loop *l, void (*fn)(void *), void *arg)
+{
+    const struct loop_post_item item = {fn, arg};
+    loop_posts_drop(&l->round, item);
+    l->backend->unpost(l, item);
+}
+
 void loop_hold(struct loop *l)
 {
     l->holds++;
@@ -97,13 +105,16 @@ uint64_t loop_steps(const struct loop *l)
 /* Calls what was posted before this round; what those calls post waits for the next. */
 static bool run_posted(struct loop *l)
 {
-    struct loop_post_item items[64];
-    size_t n = l->backend->take_posted(l, items, ARRAY_LEN(items));
-    for (size_t i = 0; i < n; i++) {
+    vec_clear(&l->round);
+    l->backend->take_posted(l, &l->round);
+    for (size_t i = 0; i < l->round.len; i++) {
+        struct loop_post_item item = l->round.v[i];
+        if (!item.fn)
+            continue;
         loop_count(l);
-        items[i].fn(items[i].arg);
+        item.fn(item.arg);
     }
-    return n > 0;
+    return l->round.len > 0;
 }
 
 /* Fires the timers that are due. Those that the callbacks start for now wait for the next round, so
@@ -134,8 +145,12 @@ static bool run_round(struct loop *l, int64_t limit)
     if (l->stopping)
         return true;
     any |= run_timers(l);
-    if (any)
+    if (l->stopping)
         return true;
+    if (any) {
+        l->backend->wait(l, l->now); /* descriptors get their turn in every round */
+        return true;
+    }
     const struct heap_node *next = heap_peek(&l->timers);
     return l->backend->wait(l, next ? MIN(next->key, limit) : limit);
 }
@@ -147,9 +162,12 @@ void loop_run(struct loop *l)
 
 void loop_run_until(struct loop *l, int64_t deadline)
 {
+    assert(!l->running);
+    l->running = true;
     l->stopping = false;
     while (!l->stopping && run_round(l, deadline))
         if (l->now >= deadline &&
             (!heap_peek(&l->timers) || heap_peek(&l->timers)->key > deadline) && !run_posted(l))
             break;
+    l->running = false;
 }

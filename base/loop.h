@@ -36,7 +36,6 @@ struct loop_fd {
     void (*fn)(void *arg, int events);
     void *arg;
     bool active;
-    struct loop_fd *next_dead; /* private */
 };
 
 struct loop *loop_new_epoll(struct err *err);
@@ -61,19 +60,22 @@ static inline bool loop_timer_active(const struct loop_timer *t)
     return heap_has(&t->node);
 }
 
-/* Registers or changes interest; level-triggered. The struct must live until loop_fd_remove. */
+/* Registers or changes interest; level-triggered; no events is loop_fd_remove. The struct must live
+ * until loop_fd_remove, which any callback may call, also for a descriptor that is ready too. */
 int loop_fd_set(struct loop *l, struct loop_fd *f, int events, struct err *err);
 void loop_fd_remove(struct loop *l, struct loop_fd *f);
 
 /* Calls fn(arg) from the loop as soon as possible. Safe from any thread (epoll backend). */
 void loop_post(struct loop *l, void (*fn)(void *), void *arg);
+/* Takes back every such call that has not run yet: for an owner that frees `arg`. */
+void loop_unpost(struct loop *l, void (*fn)(void *), void *arg);
 
 /* Tells the loop that work outside it (a worker's job) will call loop_post, so that it waits even
  * with no timer. Under virtual time such work runs at once, see base/worker.h. */
 void loop_hold(struct loop *l);
 void loop_unhold(struct loop *l);
 
-/* Until loop_stop, or (virtual) until nothing is left to happen. */
+/* Until loop_stop, or (virtual) until nothing is left to happen. Not from inside a callback. */
 void loop_run(struct loop *l);
 /* Until loop_now would pass `deadline`; then now == deadline under virtual time. */
 void loop_run_until(struct loop *l, int64_t deadline);

@@ -5,11 +5,14 @@
 #define BASE_LOOP_BACKEND_H
 
 #include "base/loop.h"
+#include "base/vec.h"
 
 struct loop_post_item {
-    void (*fn)(void *arg);
+    void (*fn)(void *arg); /* NULL: taken back */
     void *arg;
 };
+
+VEC_DEFINE(loop_posts, struct loop_post_item);
 
 struct loop_backend {
     bool is_virtual;
@@ -21,8 +24,9 @@ struct loop_backend {
     int (*fd_set)(struct loop *l, struct loop_fd *f, int events, struct err *err);
     void (*fd_remove)(struct loop *l, struct loop_fd *f);
     void (*post)(struct loop *l, struct loop_post_item item); /* from any thread */
-    /* Takes what was posted: fills the caller's array and returns how many. */
-    size_t (*take_posted)(struct loop *l, struct loop_post_item *out, size_t n);
+    /* Exchanges what was posted for the caller's vector, which is empty. */
+    void (*take_posted)(struct loop *l, struct loop_posts *posts);
+    void (*unpost)(struct loop *l, struct loop_post_item item);
     int (*signal)(struct loop *l, int signum, void (*fn)(void *arg, int signum), void *arg,
                   struct err *err);
     void (*free)(struct loop *l);
@@ -31,16 +35,25 @@ struct loop_backend {
 struct loop {
     const struct loop_backend *backend;
     struct heap timers;
-    int64_t now; /* cached for the callback under way */
+    struct loop_posts round; /* the posted calls of the round under way */
+    int64_t now;             /* cached for the callback under way */
     uint64_t steps;
     unsigned holds;
-    bool stopping;
+    bool running, stopping;
 };
 
 /* One step further in the step counter; every callback of a backend calls it. */
 static inline void loop_count(struct loop *l)
 {
     l->steps++;
+}
+
+/* Makes every call that equals `item` one without effect; the others keep their places. */
+static inline void loop_posts_drop(struct loop_posts *posts, struct loop_post_item item)
+{
+    for (size_t i = 0; i < posts->len; i++)
+        if (posts->v[i].fn == item.fn && posts->v[i].arg == item.arg)
+            posts->v[i].fn = NULL;
 }
 
 #endif

@@ -13,7 +13,6 @@
 
 #include "base/arena.h"
 #include "base/loop_backend.h"
-#include "base/vec.h"
 
 #define EVENTS_A_ROUND 64
 
@@ -26,8 +25,8 @@ struct signal_handler {
 struct loop_epoll {
     struct loop loop;
     int epoll, wake;
-    pthread_mutex_t lock; /* guards the posted calls */
-    VEC(struct loop_post_item);
+    pthread_mutex_t lock;     /* guards the next */
+    struct loop_posts posted; /* from any thread */
     struct loop_fd wake_fd, signal_fd;
     sigset_t signals;
     struct {
@@ -63,7 +62,7 @@ static int64_t epoll_wall(struct loop *l UNUSED)
 static bool has_posted(struct loop_epoll *e)
 {
     pthread_mutex_lock(&e->lock);
-    bool any = e->len > 0;
+    bool any = e->posted.len > 0;
     pthread_mutex_unlock(&e->lock);
     return any;
 }
@@ -100,19 +99,6 @@ static bool epoll_wait_for(struct loop *l, int64_t deadline)
     return true;
 }
 
-static int epoll_fd_set(struct loop *l, struct loop_fd *f, int events, struct err *err)
-{
-    struct loop_epoll *e = of(l);
-    struct epoll_event ev = {.data.ptr = f};
-    ev.events = (events & LOOP_READ ? (uint32_t)EPOLLIN | EPOLLRDHUP : 0) |
-                (events & LOOP_WRITE ? (uint32_t)EPOLLOUT : 0);
-    if (epoll_ctl(e->epoll, f->active ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, f->fd, &ev) < 0)
-        return err_errno(err, errno, "cannot watch descriptor %d", f->fd);
-    f->events = events;
-    f->active = true;
-    return 0;
-}
-
 static void epoll_fd_remove(struct loop *l, struct loop_fd *f)
 {
     struct loop_epoll *e = of(l);
@@ -125,29 +111,54 @@ static void epoll_fd_remove(struct loop *l, struct loop_fd *f)
             e->batch[i].data.ptr = NULL;
 }
 
+/* Without interest a descriptor is taken out: epoll would tell of a hang-up again and again. */
+static int epoll_fd_set(struct loop *l, struct loop_fd *f, int events, struct err *err)
+{
+    struct loop_epoll *e = of(l);
+    f->events = events;
+    if (!events) {
+        epoll_fd_remove(l, f);
+        return 0;
+    }
+    struct epoll_event ev = {.data.ptr = f};
+    ev.events = (events & LOOP_READ ? (uint32_t)EPOLLIN | EPOLLRDHUP : 0) |
+                (events & LOOP_WRITE ? (uint32_t)EPOLLOUT : 0);
+    int ret = epoll_ctl(e->epoll, f->active ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, f->fd, &ev);
+    if (ret < 0 && f->active && errno == ENOENT) /* closed, and the number used again */
+        ret = epoll_ctl(e->epoll, EPOLL_CTL_ADD, f->fd, &ev);
+    if (ret < 0)
+        return err_errno(err, errno, "cannot watch descriptor %d", f->fd);
+    f->active = true;
+    return 0;
+}
+
 static void epoll_post(struct loop *l, struct loop_post_item item)
 {
     struct loop_epoll *e = of(l);
     pthread_mutex_lock(&e->lock);
-    vec_push(e, item);
+    vec_push(&e->posted, item);
     pthread_mutex_unlock(&e->lock);
     uint64_t one = 1;
     ssize_t n = write(e->wake, &one, sizeof(one));
     (void)n; /* a full counter wakes as well */
 }
 
-static size_t epoll_take_posted(struct loop *l, struct loop_post_item *out, size_t n)
+static void epoll_take_posted(struct loop *l, struct loop_posts *posts)
 {
     struct loop_epoll *e = of(l);
     pthread_mutex_lock(&e->lock);
-    n = MIN(n, e->len);
-    if (n) {
-        memcpy(out, e->v, n * sizeof(*out));
-        memmove(e->v, e->v + n, (e->len - n) * sizeof(*out));
-        e->len -= n;
-    }
+    struct loop_posts taken = e->posted;
+    e->posted = *posts;
+    *posts = taken;
     pthread_mutex_unlock(&e->lock);
-    return n;
+}
+
+static void epoll_unpost(struct loop *l, struct loop_post_item item)
+{
+    struct loop_epoll *e = of(l);
+    pthread_mutex_lock(&e->lock);
+    loop_posts_drop(&e->posted, item);
+    pthread_mutex_unlock(&e->lock);
 }
 
 static void drain_wake(void *arg, int events UNUSED)
@@ -194,7 +205,7 @@ static void epoll_free(struct loop *l)
     close(e->epoll);
     pthread_mutex_destroy(&e->lock);
     vec_release(&e->handlers);
-    vec_release(e);
+    vec_release(&e->posted);
     free(e);
 }
 
@@ -206,6 +217,7 @@ static const struct loop_backend backend = {
     .fd_remove = epoll_fd_remove,
     .post = epoll_post,
     .take_posted = epoll_take_posted,
+    .unpost = epoll_unpost,
     .signal = epoll_signal,
     .free = epoll_free,
 };

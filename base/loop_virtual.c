@@ -6,12 +6,11 @@
 
 #include "base/arena.h"
 #include "base/loop_backend.h"
-#include "base/vec.h"
 
 struct loop_virtual {
     struct loop loop;
     int64_t time, wall_offset;
-    VEC(struct loop_post_item);
+    struct loop_posts posted;
 };
 
 static struct loop_virtual *of(struct loop *l)
@@ -32,7 +31,7 @@ static int64_t virtual_wall(struct loop *l)
 static bool virtual_wait(struct loop *l, int64_t deadline)
 {
     struct loop_virtual *v = of(l);
-    if (v->len)
+    if (v->posted.len)
         return true;
     if (deadline == TIME_NEVER)
         return false;
@@ -53,19 +52,19 @@ static void virtual_fd_remove(struct loop *l UNUSED, struct loop_fd *f UNUSED) {
 
 static void virtual_post(struct loop *l, struct loop_post_item item)
 {
-    vec_push(of(l), item);
+    vec_push(&of(l)->posted, item);
 }
 
-static size_t virtual_take_posted(struct loop *l, struct loop_post_item *out, size_t n)
+static void virtual_take_posted(struct loop *l, struct loop_posts *posts)
 {
-    struct loop_virtual *v = of(l);
-    n = MIN(n, v->len);
-    if (n == 0)
-        return 0;
-    memcpy(out, v->v, n * sizeof(*out));
-    memmove(v->v, v->v + n, (v->len - n) * sizeof(*out));
-    v->len -= n;
-    return n;
+    struct loop_posts taken = of(l)->posted;
+    of(l)->posted = *posts;
+    *posts = taken;
+}
+
+static void virtual_unpost(struct loop *l, struct loop_post_item item)
+{
+    loop_posts_drop(&of(l)->posted, item);
 }
 
 static int virtual_signal(struct loop *l UNUSED, int signum UNUSED, void (*fn)(void *, int) UNUSED,
@@ -77,7 +76,7 @@ static int virtual_signal(struct loop *l UNUSED, int signum UNUSED, void (*fn)(v
 static void virtual_free(struct loop *l)
 {
     struct loop_virtual *v = of(l);
-    vec_release(v);
+    vec_release(&v->posted);
     free(v);
 }
 
@@ -90,6 +89,7 @@ static const struct loop_backend backend = {
     .fd_remove = virtual_fd_remove,
     .post = virtual_post,
     .take_posted = virtual_take_posted,
+    .unpost = virtual_unpost,
     .signal = virtual_signal,
     .free = virtual_free,
 };

@@ -8,14 +8,14 @@
 #include <signal.h>
 
 #include "base/arena.h"
-#include "base/attr.h"
 
 struct worker_job {
     struct worker *worker;
-    struct worker_job *next;
+    struct worker_job *next; /* in the queue */
+    bool cancelled;          /* under the lock: not worth running */
     void (*run)(void *arg);
     void (*dispose)(void *arg);
-    void (*done)(void *arg); /* NULL once cancelled */
+    void (*done)(void *arg); /* NULL once cancelled; the loop's thread only */
     void *arg;
     struct loop_timer timer; /* virtual: when the result is due */
     struct worker_job *next_live, *prev_live;
@@ -23,9 +23,8 @@ struct worker_job {
 
 struct worker {
     struct loop *loop;
-    struct worker_job
-        *live;            /* every job whose callbacks are still to come; the loop's thread only */
-    pthread_mutex_t lock; /* guards what follows */
+    struct worker_job *live; /* jobs that have not ended; the loop's thread only */
+    pthread_mutex_t lock;    /* guards the queue, `cancelled` and `stopping` */
     pthread_cond_t wake;
     struct worker_job *first, **last;
     bool stopping;
@@ -33,13 +32,10 @@ struct worker {
     unsigned n_threads;
 };
 
-static void finish(void *arg)
+/* Takes the job out of the list of the living; its memory stays. */
+static void bury(struct worker_job *j)
 {
-    struct worker_job *j = arg;
     struct worker *w = j->worker;
-    void (*done)(void *) = j->done;
-    void (*dispose)(void *) = j->dispose;
-    void *of = j->arg;
     if (j->prev_live)
         j->prev_live->next_live = j->next_live;
     else
@@ -48,11 +44,18 @@ static void finish(void *arg)
         j->next_live->prev_live = j->prev_live;
     if (!loop_is_virtual(w->loop))
         loop_unhold(w->loop);
-    free(j);
-    if (done)
-        done(of);
-    if (dispose)
-        dispose(of);
+}
+
+/* The job is gone before the callbacks, which may free the worker. */
+static void finish(void *arg)
+{
+    struct worker_job ended = *(struct worker_job *)arg;
+    bury(arg);
+    free(arg);
+    if (ended.done)
+        ended.done(ended.arg);
+    if (ended.dispose)
+        ended.dispose(ended.arg);
 }
 
 static void *thread_main(void *arg)
@@ -62,16 +65,18 @@ static void *thread_main(void *arg)
         pthread_mutex_lock(&w->lock);
         while (!w->first && !w->stopping)
             pthread_cond_wait(&w->wake, &w->lock);
-        struct worker_job *j = w->first;
+        struct worker_job *j = w->stopping ? NULL : w->first;
         if (j) {
             w->first = j->next;
             if (!w->first)
                 w->last = &w->first;
         }
+        bool run = j && !j->cancelled;
         pthread_mutex_unlock(&w->lock);
         if (!j)
             return NULL;
-        j->run(j->arg);
+        if (run)
+            j->run(j->arg);
         loop_post(w->loop, finish, j);
     }
 }
@@ -141,8 +146,12 @@ struct worker_job *worker_start(struct worker *w, int64_t virtual_cost, void (*r
 
 void worker_cancel(struct worker_job *j)
 {
-    if (j)
-        j->done = NULL;
+    if (!j)
+        return;
+    j->done = NULL;
+    pthread_mutex_lock(&j->worker->lock);
+    j->cancelled = true;
+    pthread_mutex_unlock(&j->worker->lock);
 }
 
 void worker_free(struct worker *w)
@@ -155,17 +164,15 @@ void worker_free(struct worker *w)
     pthread_mutex_unlock(&w->lock);
     for (unsigned i = 0; i < w->n_threads; i++)
         pthread_join(w->threads[i], NULL);
-    /* What the threads have finished is still posted to the loop; it may not run any more, so the
-     * arguments are given back here and the posted ends are left without effect. */
-    for (struct worker_job *j = w->live; j;) {
-        struct worker_job *next = j->next_live;
+    /* What is left was never begun, or has ended and waits in the loop to be told. */
+    while (w->live) {
+        struct worker_job *j = w->live;
+        bury(j);
         loop_timer_cancel(w->loop, &j->timer);
+        loop_unpost(w->loop, finish, j);
         if (j->dispose)
             j->dispose(j->arg);
-        j->dispose = j->done = NULL;
-        if (loop_is_virtual(w->loop))
-            free(j);
-        j = next;
+        free(j);
     }
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);

@@ -14,11 +14,13 @@ struct worker;
 struct worker_job;
 
 struct worker *worker_new(struct loop *l, unsigned threads);
-void worker_free(struct worker *w); /* waits for running jobs; their callbacks are not called */
+/* Waits for running jobs and drops those not begun; `done` is not called, `dispose` is. */
+void worker_free(struct worker *w);
 
-/* `run` is called on a thread with nothing shared but `arg`; `done` on the loop. After cancel,
- * `run` may still be running: `arg` must outlive it, so it is freed by `dispose` (may be NULL),
- * which is called exactly once, on the loop, when nobody uses `arg` any more. */
+/* `run` is called on a thread with nothing shared but `arg`; `done` on the loop. After cancel a job
+ * that has not begun is not run, but one that has may still be running: `arg` must outlive it, so
+ * it is freed by `dispose` (may be NULL), which is called exactly once, on the loop, when nobody
+ * uses `arg` any more. */
 struct worker_job *worker_start(struct worker *w, int64_t virtual_cost, void (*run)(void *arg),
                                 void (*dispose)(void *arg), void (*done)(void *arg), void *arg);
 void worker_cancel(struct worker_job *j);
