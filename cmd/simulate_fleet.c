@@ -406,14 +406,14 @@ void simulation_inference_fleet(struct simulation *s)
                         "{\"containers\":[{\"name\":\"model\",\"resources\":{\"requests\":{\"cpu\":"
                         "\"8\",\"memory\":"
                         "\"40Gi\"},\"limits\":{\"nvidia.com/gpu\":\"4\"}}}]," GPU_TOLERATION "}"});
-    add_service(
-        s, &(struct service){.name = "gateway",
-                             .per_second = 200,
-                             .served_per_second = 40,
-                             .target = 300,
-                             .min = 2,
-                             .max = 30,
-                             .pod_spec = "{\"containers\":[{\"name\":\"api\",\"resources\":{"
+    add_service(s, &(struct service){.name = "gateway",
+                                     .per_second = 200,
+                                     .served_per_second = 40,
+                                     .target = 300,
+                                     .min = 2,
+                                     .max = 30,
+                                     .pod_spec =
+                                         "{\"containers\":[{\"name\":\"api\",\"resources\":{"
                                          "\"requests\":{\"cpu\":\"1\",\"memory\":\"2Gi\"}}}]}"});
 }
 
