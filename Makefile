@@ -59,7 +59,7 @@ tsan: ## the tests that use threads under ThreadSanitizer
 
 .PHONY: sim
 sim: dev ## fault-injection simulator: SEEDS=200, or SEED=n for one with its timeline
-	@$(if $(SEED),$(BUILD)/dev/test/sim/test_sim --seed $(SEED) --verbose,$(BUILD)/dev/test/sim/test_sim --seeds $(SEEDS))
+	@$(if $(SEED),$(BUILD)/dev/test/sim/test_sim --seed $(SEED) --verbose,$(BUILD)/dev/test/sim/test_sim --seeds $(SEEDS) --commit $(shell git rev-parse --short HEAD))
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for SECONDS=60

@@ -330,7 +330,8 @@ static void end_event(struct watch_decoder *d)
     } else if (d->bad) {
         struct err missing = ERR_INIT;
         err_set(&missing, ERR_INVALID, "a watch event without type or object");
-        d->bad(d->arg, d->outer.inner_name, d->has_object && !d->object ? &d->outer.inner_err : &missing);
+        d->bad(d->arg, d->outer.inner_name,
+               d->has_object && !d->object ? &d->outer.inner_err : &missing);
     }
     object_unref(d->object);
     d->object = NULL;

@@ -6,6 +6,9 @@
  * One line a seed; exit 1 if any of them breaks an invariant. A failing seed replays exactly. */
 #include <inttypes.h>
 
+#include <unistd.h>
+
+#include "base/log.h"
 #include "base/num.h"
 #include "base/rng.h"
 #include "test/sim/fleet.h"
@@ -222,6 +225,7 @@ static bool run_seed(uint64_t seed, bool verbose)
 int main(int argc, char **argv)
 {
     int64_t seeds = 20, seed = -1, failed = 0;
+    const char *commit = "?";
     bool verbose = false;
 
     for (int i = 1; i < argc; i++) {
@@ -233,15 +237,23 @@ int main(int argc, char **argv)
         else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0 &&
                  num_parse_range(str_from(argv[i + 1]), 0, INT64_MAX, &seed, NULL) == 0)
             i++;
+        else if (i + 1 < argc && strcmp(argv[i], "--commit") == 0)
+            commit = argv[++i];
         else {
-            fprintf(stderr, "usage: test_sim --seeds N | --seed N [--verbose]\n");
+            fprintf(stderr, "usage: test_sim --seeds N | --seed N [--verbose] [--commit ID]\n");
             return 2;
         }
     }
+    if (!verbose)
+        log_setup(LOG_ERROR, false, STDERR_FILENO, NULL, NULL);
     if (seed >= 0)
         return run_seed((uint64_t)seed, verbose) ? 0 : 1;
-    for (int64_t i = 1; i <= seeds; i++)
-        failed += !run_seed((uint64_t)i, verbose);
+    for (int64_t i = 1; i <= seeds; i++) {
+        if (run_seed((uint64_t)i, verbose))
+            continue;
+        failed++;
+        printf("replay with: make sim SEED=%lld, at commit %s\n", (long long)i, commit);
+    }
     printf("%lld of %lld seeds failed\n", (long long)failed, (long long)seeds);
     return failed ? 1 : 0;
 }
