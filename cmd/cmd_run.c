@@ -23,6 +23,8 @@
 #define STOP_WITHIN (5 * NS_PER_S)
 /* A loop that has not turned for so long is not alive. */
 #define STUCK_AFTER (30 * NS_PER_S)
+/* Caches that the API server has told nothing for so long are not to be relied on. */
+#define STALE_AFTER (3 * NS_PER_MIN)
 
 struct run {
     struct run_options options;
@@ -104,9 +106,13 @@ static void page_alive(void *arg, const struct serve_request *q UNUSED, struct s
 static void page_ready(void *arg, const struct serve_request *q UNUSED, struct serve_response *ret)
 {
     struct run *r = arg;
-    bool caches = control_ready(r->control), triggers = scalers_synced(r->scalers);
+    bool synced = control_ready(r->control), triggers = scalers_synced(r->scalers);
+    bool caches = synced && control_age(r->control) < STALE_AFTER;
     ret->status = caches && triggers ? 200 : 503;
-    buf_printf(&ret->body, "caches %s\nworkloads %s\nleader %s\n", caches ? "synced" : "not synced",
+    buf_printf(&ret->body, "caches %s\nworkloads %s\nleader %s\n",
+               caches   ? "synced"
+               : synced ? "stale"
+                        : "not synced",
                triggers ? "synced" : "not synced", may_write(r) ? "yes" : "no");
 }
 

@@ -207,17 +207,20 @@ static void list_head(void *arg, int status)
     struct informer *i = arg;
     i->status = status;
     buf_clear(&i->error_body);
-    heard(i);
+    if (status == 200)
+        heard(i);
 }
 
 static void list_chunk(void *arg, struct str data)
 {
     struct informer *i = arg;
     struct err err = ERR_INIT;
-    heard(i);
-    if (i->status != 200)
+    if (i->status != 200) {
         buf_str(&i->error_body, data);
-    else if (!i->failed && list_decoder_feed(i->list, data, &err) < 0)
+        return;
+    }
+    heard(i);
+    if (!i->failed && list_decoder_feed(i->list, data, &err) < 0)
         i->failed = true;
 }
 
@@ -326,7 +329,8 @@ static void watch_head(void *arg, int status)
 {
     struct informer *i = arg;
     i->status = status;
-    heard(i);
+    if (status == 200)
+        heard(i);
 }
 
 static void watch_chunk(void *arg, struct str data)

@@ -265,6 +265,16 @@ void control_free(struct control *c)
     free(c);
 }
 
+int64_t control_age(const struct control *c)
+{
+    int64_t oldest = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(c->cluster.caches); i++)
+        if (c->cluster.caches[i])
+            oldest = MAX(oldest, informer_age(c->cluster.caches[i]));
+    return oldest;
+}
+
 bool control_ready(const struct control *c)
 {
     return c->ready;

@@ -50,6 +50,9 @@ void control_start(struct control *c);
 void control_free(struct control *c);
 
 bool control_ready(const struct control *c); /* every cache has synced */
+/* How long ago the API server last told the cache that has heard least, ns. A stream that lives is
+ * told something every minute or so (bookmarks). */
+int64_t control_age(const struct control *c);
 void control_set_leader(struct control *c, bool leader);
 
 /* What it is busy with, for tests and pages. */
