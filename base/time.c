@@ -44,7 +44,7 @@ void time_to_civil(int64_t t, struct time_civil *ret)
     ret->hour = (int8_t)(in_day / 3600);
     ret->minute = (int8_t)(in_day / 60 % 60);
     ret->second = (int8_t)(in_day % 60);
-    ret->nanosecond = (int32_t)(t - seconds * NS_PER_S);
+    ret->nanosecond = (int32_t)((t % NS_PER_S + NS_PER_S) % NS_PER_S);
     ret->weekday = (int8_t)(((days + 4) % 7 + 7) % 7); /* 1970-01-01 was a Thursday */
 }
 
@@ -52,7 +52,8 @@ int64_t time_from_civil(const struct time_civil *c)
 {
     int64_t days = days_from_civil(c->year, c->month, c->day);
     int64_t seconds = days * 86400 + c->hour * 3600 + c->minute * 60 + c->second;
-    return num_add_sat(num_mul_sat(seconds, NS_PER_S), c->nanosecond);
+    __int128 t = (__int128)seconds * NS_PER_S + c->nanosecond;
+    return t > INT64_MAX ? INT64_MAX : t < INT64_MIN ? INT64_MIN : (int64_t)t;
 }
 
 static int days_in_month(int year, int month)
@@ -238,8 +239,10 @@ int time_parse_seconds(struct str s, int64_t *ret, struct err *err)
     int64_t seconds;
     if (num_parse_i64(s, &seconds, NULL) < 0)
         return time_parse_duration(s, ret, err);
-    if (!num_mul(seconds, NS_PER_S, ret))
+    int64_t v;
+    if (!num_mul(seconds, NS_PER_S, &v))
         return err_set(err, ERR_INVALID, "%lld seconds are too long a time", (long long)seconds);
+    *ret = v;
     return 0;
 }
 

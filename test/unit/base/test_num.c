@@ -229,7 +229,6 @@ static void test_civil_against_the_library(void **state)
     rng_init(&r, 5);
     for (int i = 0; i < 50000; i++) {
         int64_t t = any_i64(&r);
-        t = MAX(t, INT64_MIN + NS_PER_S); /* the library's seconds, back in nanoseconds, fit */
         time_t seconds = (time_t)(t / NS_PER_S - (t % NS_PER_S < 0));
         struct tm tm;
         gmtime_r(&seconds, &tm);
@@ -242,7 +241,7 @@ static void test_civil_against_the_library(void **state)
         assert_int_equal(c.minute, tm.tm_min);
         assert_int_equal(c.second, tm.tm_sec);
         assert_int_equal(c.weekday, tm.tm_wday);
-        assert_int_equal(c.nanosecond, t - seconds * NS_PER_S);
+        assert_true((__int128)seconds * NS_PER_S + c.nanosecond == t);
         assert_true(time_from_civil(&c) == t);
     }
 }
@@ -387,6 +386,7 @@ static void test_durations_table(void **state)
     assert_int_equal(time_parse_seconds(STR("1m"), &d, NULL), 0);
     assert_true(d == NS_PER_MIN);
     assert_int_equal(time_parse_seconds(STR("9223372037"), &d, NULL), -1);
+    assert_true(d == NS_PER_MIN); /* left alone */
     char text[40];
     assert_string_equal(time_format_duration(text, 90 * NS_PER_S).p, "1m30s");
     assert_string_equal(time_format_duration(text, 5400 * NS_PER_S).p, "1h30m");
