@@ -73,16 +73,13 @@ e2e: dev ## end to end: a real control plane and real servers on loopback
 	@test/e2e/run
 
 .PHONY: bench
-bench: bench-world bench-plan bench-idle ## all benchmarks; tables, and JSON below build/bench
+bench: bench-world bench-idle ## all benchmarks; tables, and JSON below build/bench
 
 bench_program = @cmake --preset release -B $(BUILD)/release -DWEFT_TESTS=ON >/dev/null && $(call compile,release) $(1) && mkdir -p $(BUILD)/bench && $(BUILD)/release/test/bench/$(1) $(BUILD)/bench/$(1).json
-.PHONY: bench-world bench-plan bench-idle
+.PHONY: bench-world bench-idle
 bench-world: ## decoding: MB/s and bytes a pod
 	@cmake/deps build test
 	$(call bench_program,bench_decode)
-bench-plan: ## plans: price, bound, gap, milliseconds
-	@cmake/deps build test
-	$(call bench_program,bench_plan)
 bench-idle: ## an idle controller on 1,000 nodes and 10,000 pods: CPU and memory
 	@cmake/deps build test
 	$(call bench_program,bench_idle)
@@ -94,7 +91,6 @@ lint: dev ## arrows, cycles, purity, lengths, format, documents in step
 .PHONY: docs
 docs: dev ## writes the generated reference pages again
 	@$(BUILD)/dev/cmd/weft-reference docs/reference
-	@$(BUILD)/dev/cmd/weft crds > /dev/null
 
 .PHONY: format
 format: ## clang-format over everything
