@@ -256,8 +256,6 @@ static void touch(struct http_op *op)
 
 static void send_head(struct http_op *op)
 {
-    if (op->head_sent)
-        return;
     op->head_sent = true;
     if (op->handler.head) {
         const struct http_response r = {op->status, op->answer.v, op->answer.len};
@@ -314,9 +312,6 @@ size_t http_curl_on_body(char *data, size_t size, size_t n, void *arg)
     if (op->dead)
         return 0;
     touch(op);
-    send_head(op);
-    if (op->dead)
-        return 0;
     op->answer_bytes += len;
     if (op->answer_bytes > op->answer_bytes_max) {
         op->too_large = true;
@@ -389,12 +384,13 @@ static void describe(const struct http_op *op, CURLcode result, struct err *err)
 static void tell_end(struct http_op *op, CURLcode result)
 {
     struct err err = ERR_INIT;
-    if (result == CURLE_OK && !op->dead)
-        send_head(op);
     if (op->dead) {
         free_op(op);
         return;
     }
+    /* libcurl takes a head that was cut for a whole one. */
+    if (result == CURLE_OK && !op->head_sent)
+        result = CURLE_WEIRD_SERVER_REPLY;
     if (result != CURLE_OK)
         describe(op, result, &err);
     if (result == CURLE_OPERATION_TIMEDOUT)

@@ -110,6 +110,12 @@ static int set_url(struct http_op *op, const struct http_request *req, struct er
     return ret;
 }
 
+static bool fits_a_line(struct str s)
+{
+    return str_find_char(s, '\n', 0) == SIZE_MAX && str_find_char(s, '\r', 0) == SIZE_MAX &&
+           str_find_char(s, '\0', 0) == SIZE_MAX;
+}
+
 static int set_headers(struct http_op *op, const struct http_request *req, struct err *err)
 {
     bool has_type = false;
@@ -121,9 +127,7 @@ static int set_headers(struct http_op *op, const struct http_request *req, struc
             buf_printf(&line, "%.*s: %.*s", STR_ARG(h->name), STR_ARG(h->value));
         else
             buf_printf(&line, "%.*s;", STR_ARG(h->name));
-        struct str text = buf_view(&line);
-        if (line.overflow || !h->name.len || str_find_char(text, '\n', 0) != SIZE_MAX ||
-            str_find_char(text, '\r', 0) != SIZE_MAX || str_find_char(text, '\0', 0) != SIZE_MAX)
+        if (line.overflow || !h->name.len || !fits_a_line(h->name) || !fits_a_line(h->value))
             return err_set(err, ERR_INVALID, "the header '%.*s' cannot be sent",
                            (int)MIN(h->name.len, (size_t)60), h->name.p ? h->name.p : "");
         add_to(&op->headers, line.data);

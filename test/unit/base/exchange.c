@@ -36,7 +36,8 @@ static void close_all(struct exchange *x)
 {
     http_close(x->client->http);
     x->client->http = NULL;
-    ended(x);
+    x->client->under_way = 0;
+    loop_stop(x->client->loop);
 }
 
 static void on_head(void *arg, const struct http_response *r)
