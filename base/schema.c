@@ -5,9 +5,8 @@
 #include "base/schema.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "base/vec.h"
 #include "base/yml.h"
@@ -214,31 +213,12 @@ int schema_read_json(const struct option *table, const struct json *object, stru
 
 /* ---- The command line ---- */
 
-static int read_file(const char *path, struct buf *ret, struct err *err)
-{
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return err_errno(err, errno, "%s", path);
-    buf_init(ret, FILE_BYTES_MAX);
-    char chunk[4096];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-        buf_add(ret, chunk, n);
-    bool failed = ferror(f) != 0;
-    fclose(f);
-    if (failed)
-        return err_errno(err, errno, "%s", path);
-    if (ret->overflow)
-        return err_set(err, ERR_INVALID, "%s: larger than %u bytes", path, FILE_BYTES_MAX);
-    return 0;
-}
-
 static int read_config(const struct option *table, const char *path, struct arena *a, void *to,
                        const struct json **ret_document, struct err *err)
 {
     CLEANUP(buf_release) struct buf text = BUF_INIT;
     struct json *document = NULL;
-    if (read_file(path, &text, err) < 0)
+    if (file_read(path, FILE_BYTES_MAX, &text, err) < 0)
         return -1;
     if (yml_parse_one(a, buf_view(&text), NULL, &document, err) < 0)
         return err_prefix(err, "%s", path);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/crypto.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/serve.h"
 #include "base/worker.h"
@@ -137,15 +138,9 @@ static int open_catalog(struct run *r, struct err *err)
 {
     if (!r->options.catalog)
         return 0;
-    CLEANUP(buf_release) struct buf text = {.cap = 256u << 20};
-    FILE *f = fopen(r->options.catalog, "re");
-    if (!f)
-        return err_errno(err, errno, "%s", r->options.catalog);
-    char chunk[65536];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-        buf_add(&text, chunk, n);
-    fclose(f);
+    CLEANUP(buf_release) struct buf text = BUF_INIT;
+    if (file_read(r->options.catalog, 256u << 20, &text, err) < 0)
+        return -1;
     r->catalog = catalog_parse(buf_view(&text), r->options.catalog, NULL, NULL, err);
     return r->catalog ? 0 : -1;
 }

@@ -4,13 +4,12 @@
 
 #include "kube/client/config.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/crypto.h"
+#include "base/file.h"
 #include "base/schema.h"
 #include "base/yml.h"
 
@@ -29,23 +28,6 @@ struct reader {
     size_t n_files;
     struct err *err;
 };
-
-static int read_file(const char *path, struct buf *ret, struct err *err)
-{
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return err_errno(err, errno, "%s", path);
-    buf_init(ret, FILE_BYTES_MAX);
-    char chunk[8192];
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-        buf_add(ret, chunk, n);
-    bool failed = ferror(f) != 0;
-    fclose(f);
-    if (failed || ret->overflow)
-        return err_set(err, ERR_INVALID, "%s: cannot be read whole", path);
-    return 0;
-}
 
 static int fault(const struct reader *r, const struct source *s, const struct json *at,
                  const char *fmt, ...) PRINTF_LIKE(4, 5);
@@ -278,7 +260,7 @@ static struct kube_config *load_files(struct str paths, const char *context, str
         CLEANUP(buf_release) struct buf text = BUF_INIT;
         char *name = xstr_dup(path);
         /* A file of a list may be missing, as with kubectl, if another is there. */
-        if (read_file(name, &text, &last) == 0) {
+        if (file_read(name, FILE_BYTES_MAX, &text, &last) == 0) {
             found++;
             code = add_file(&r, buf_view(&text), name);
         }
@@ -303,7 +285,7 @@ static struct kube_config *load_in_cluster(struct err *err)
     c->tls.ca_file = ACCOUNT_DIR "/ca.crt";
     c->source = "in-cluster";
     CLEANUP(buf_release) struct buf ns = BUF_INIT;
-    if (read_file(ACCOUNT_DIR "/namespace", &ns, err) == 0)
+    if (file_read(ACCOUNT_DIR "/namespace", FILE_BYTES_MAX, &ns, err) == 0)
         c->namespace_ = arena_cstr(&c->arena, str_trim(buf_view(&ns)));
     return c;
 }
@@ -313,7 +295,7 @@ struct kube_config *kube_config_load(const char *path, const char *context, stru
     const char *env = env_get("KUBECONFIG"), *home = env_get("HOME");
     if (path && *path) {
         CLEANUP(buf_release) struct buf text = BUF_INIT;
-        if (read_file(path, &text, err) < 0)
+        if (file_read(path, FILE_BYTES_MAX, &text, err) < 0)
             return NULL;
         return kube_config_parse(buf_view(&text), path, context, err);
     }

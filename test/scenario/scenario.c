@@ -6,11 +6,11 @@
  * happens is recorded from outside: changes of Nodes and pods in the store, calls to the cloud,
  * Events. The facts are judged against the record when the time is over. */
 
-#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/vec.h"
@@ -123,19 +123,11 @@ static void changed(void *arg, struct object *before, struct object *after)
 
 /* ---- Loading ---- */
 
-static void read_file(struct scenario *s, const char *path, struct buf *ret)
+static void read_file(const char *path, struct buf *ret)
 {
-    FILE *f = fopen(path, "re");
-    char chunk[8192];
-    size_t n;
-    if (!f) {
-        fprintf(stderr, "scenario: %s: %s\n", path, strerror(errno));
-        exit(1);
-    }
-    while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-        buf_add(ret, chunk, n);
-    fclose(f);
-    (void)s;
+    struct err err = ERR_INIT;
+    if (file_read(path, 16u << 20, ret, &err) < 0)
+        die("a file", &err);
 }
 
 /* The cases name Karpenter's node class; here the simulated one takes its place. */
@@ -226,7 +218,7 @@ static void apply_file(struct scenario *s, const char *name)
     struct yml_documents d = {0};
     struct err err = ERR_INIT;
     snprintf(path, sizeof(path), "%s/%s", s->folder, name);
-    read_file(s, path, &text);
+    read_file(path, &text);
     if (yml_parse(&s->arena, buf_view(&text), NULL, &d, &err) < 0)
         die(path, &err);
     for (size_t i = 0; i < d.n; i++)
@@ -483,7 +475,7 @@ static void open_config(struct scenario *s)
         if (!mkdtemp(s->home))
             exit(1);
         snprintf(path, sizeof(path), "%s/%s", s->folder, name);
-        read_file(s, path, &text);
+        read_file(path, &text);
         write_home(s, "config", buf_view(&text));
         write_home(s, "ca.crt", STR("not read: the transport is simulated\n"));
         write_home(s, "token", json_text(field(s->root, "token")));
@@ -547,7 +539,7 @@ static void load(struct scenario *s, const char *path)
     CLEANUP(buf_release) struct buf text = BUF_INIT;
     struct json *root = NULL;
     struct err err = ERR_INIT;
-    read_file(s, path, &text);
+    read_file(path, &text);
     if (yml_parse_one(&s->arena, buf_view(&text), NULL, &root, &err) < 0 || !root)
         die(path, &err);
     s->root = root;
