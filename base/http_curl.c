@@ -335,11 +335,14 @@ static bool is_certificate_alert(const struct http_op *op)
             str_find(s, STR("access denied"), 0) != SIZE_MAX);
 }
 
-static bool is_https(const struct http_op *op)
+/* The same without the alert: cut before any answer, over TLS, and no certificate was shown. */
+static bool is_bare_cut(const struct http_op *op, CURLcode result)
 {
     const char *scheme = NULL;
     curl_easy_getinfo(op->easy, CURLINFO_SCHEME, &scheme);
-    return str_eq_nocase(str_from(scheme), STR("https"));
+    return str_eq_nocase(str_from(scheme), STR("https")) && !op->status && !op->has_client_cert &&
+           (result == CURLE_RECV_ERROR || result == CURLE_SEND_ERROR ||
+            result == CURLE_GOT_NOTHING);
 }
 
 static enum err_code code_of(const struct http_op *op, CURLcode result)
@@ -371,8 +374,7 @@ static void describe(const struct http_op *op, CURLcode result, struct err *err)
     else if (code == ERR_DENIED && is_certificate_alert(op))
         err_set(err, code, "the server refuses our client certificate%s: %s",
                 op->has_client_cert ? "" : " (none was given)", why);
-    else if (code == ERR_UNKNOWN && !op->status && !op->has_client_cert && is_https(op) &&
-             result != CURLE_OPERATION_TIMEDOUT)
+    else if (is_bare_cut(op, result))
         err_set(err, code,
                 "%s (no client certificate was given: a server that wants one may end a TLS 1.3 "
                 "connection this way)",

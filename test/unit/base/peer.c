@@ -23,12 +23,23 @@ struct peer_state {
     bool stopping;
 };
 
+/* A close with bytes unread would reset the connection and take the alert back that says why. */
+static void linger(int fd)
+{
+    char rest[4096];
+    shutdown(fd, SHUT_WR);
+    while (read(fd, rest, sizeof(rest)) > 0)
+        ;
+}
+
 static void *connection_main(void *arg)
 {
     struct peer_conn *c = arg;
     struct peer_state *s = c->peer->state;
     if (!c->ssl || SSL_accept(c->ssl) == 1)
         c->peer->serve(c);
+    else
+        linger(c->fd);
     if (c->ssl) {
         SSL_shutdown(c->ssl);
         SSL_free(c->ssl);
