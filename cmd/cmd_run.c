@@ -36,7 +36,8 @@ struct run {
     struct metrics *metrics;
     struct kube_config *config;
     struct client *client;   /* fenced by the election */
-    struct client *unfenced; /* the election's own writes, and a simulated cloud's */
+    struct client *unfenced; /* a simulated cloud's writes */
+    struct client *electing; /* the election's own, which must not wait past its deadline */
     struct catalog *catalog;
     struct cloud *cloud;
     struct recorder *recorder;
@@ -154,10 +155,13 @@ static int open_clients(struct run *r, struct err *err)
         .metrics = r->metrics,
     };
     r->unfenced = client_new(r->loop, r->http, r->worker, r->config, &o, err);
+    struct client_options short_calls = o;
+    short_calls.timeout = short_calls.retry_for = r->options.renew_deadline / 2;
+    r->electing = client_new(r->loop, r->http, r->worker, r->config, &short_calls, err);
     o.may_write = may_write;
     o.may_write_arg = r;
     r->client = client_new(r->loop, r->http, r->worker, r->config, &o, err);
-    return r->client && r->unfenced ? 0 : -1;
+    return r->client && r->unfenced && r->electing ? 0 : -1;
 }
 
 static int open_cloud(struct run *r, struct err *err)
@@ -298,7 +302,7 @@ static int start(struct run *r, struct err *err)
         .renew_deadline = r->options.renew_deadline,
         .retry_period = r->options.retry_period,
     };
-    r->election = election_new(r->unfenced, &o, leadership, r);
+    r->election = election_new(r->electing, &o, leadership, r);
     election_start(r->election);
     return 0;
 }
@@ -314,6 +318,7 @@ static void stop(struct run *r)
     election_free(r->election);
     client_free(r->client);
     client_free(r->unfenced);
+    client_free(r->electing);
     serve_free(r->pages);
     serve_free(r->health);
     http_close(r->http);

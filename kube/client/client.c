@@ -276,7 +276,7 @@ static void answer_success(struct client_op *op, int status)
     struct client_answer answer = {
         .status = status, .body = buf_view(&op->answer), .retry_after = -1};
     struct object *object = NULL;
-    if (op->kind && op->answer.len) {
+    if (op->kind) {
         struct err err = ERR_INIT;
         object = object_decode(op->kind, buf_view(&op->answer), NULL, &err);
         /* A delete may answer with a Status; the caller sees no object then. A write that succeeded

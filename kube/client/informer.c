@@ -169,9 +169,21 @@ static void take_item(void *arg, struct object *o)
     object_unref(store_put(&i->fresh, o));
 }
 
+/* What our own writes have put into the store after the list was made is newer than the list. */
+static void keep_newer(struct informer *i)
+{
+    uint64_t listed = version_number(i->version);
+    for (size_t k = 0; listed && k < i->store.len; k++) {
+        struct object *o = i->store.v[k];
+        if (version_number(o->meta.resource_version) > listed)
+            object_unref(store_put(&i->fresh, object_ref(o)));
+    }
+}
+
 /* Puts the new list in the place of the old, telling the differences in key order. */
 static void take_list(struct informer *i)
 {
+    keep_newer(i);
     struct store before = i->store;
     i->store = i->fresh;
     i->fresh = (struct store){0};
