@@ -31,13 +31,37 @@ static bool skip_scalar(struct json_parser *p)
     return true;
 }
 
+#define HIGH_BITS UINT64_C(0x8080808080808080)
+
+/* Nearly every text is short and ASCII, and there are millions: words that overlap at the end, no
+ * loop over bytes but for the shortest. */
+static inline bool is_ascii(const char *p, size_t n)
+{
+    uint64_t any = 0, word;
+    if (n < sizeof(word)) {
+        for (size_t i = 0; i < n; i++)
+            any |= (uint8_t)p[i];
+        return (any & 0x80) == 0;
+    }
+    for (size_t i = 0; i + sizeof(word) < n; i += sizeof(word)) {
+        memcpy(&word, p + i, sizeof(word));
+        any |= word;
+    }
+    memcpy(&word, p + n - sizeof(word), sizeof(word));
+    return ((any | word) & HIGH_BITS) == 0;
+}
+
+/* yajl lets overlong forms and surrogates pass, and makes lone ones from \u escapes. */
+static bool check_text(struct json_parser *p, const unsigned char *text, size_t len)
+{
+    if (is_ascii((const char *)text, len) || str_is_utf8((struct str){(const char *)text, len}))
+        return true;
+    err_set(&p->err, ERR_INVALID, "a text that is not UTF-8");
+    return false;
+}
+
 static int emit(struct json_parser *p, const struct json_event *ev)
 {
-    /* yajl lets overlong forms and surrogates pass, and makes lone ones from \u escapes. */
-    if (!str_is_utf8(ev->text)) {
-        err_set(&p->err, ERR_INVALID, "a text that is not UTF-8");
-        return 0;
-    }
     int answer = p->sink->event(p->sink, ev, &p->err);
     if (answer < 0)
         return 0;
@@ -71,18 +95,20 @@ static int on_number(void *ctx, const char *text, size_t len)
 static int on_string(void *ctx, const unsigned char *text, size_t len)
 {
     struct json_parser *p = ctx;
-    return skip_scalar(p) ? 1
-                          : emit(p, &(struct json_event){.type = JSON_EV_STRING,
-                                                         .text = {(const char *)text, len}});
+    if (skip_scalar(p))
+        return 1;
+    return check_text(p, text, len) &&
+           emit(p, &(struct json_event){.type = JSON_EV_STRING, .text = {(const char *)text, len}});
 }
 
 static int on_key(void *ctx, const unsigned char *text, size_t len)
 {
     struct json_parser *p = ctx;
     p->heard = true;
-    return p->skip ? 1
-                   : emit(p, &(struct json_event){.type = JSON_EV_KEY,
-                                                  .text = {(const char *)text, len}});
+    if (p->skip)
+        return 1;
+    return check_text(p, text, len) &&
+           emit(p, &(struct json_event){.type = JSON_EV_KEY, .text = {(const char *)text, len}});
 }
 
 static int open_container(struct json_parser *p, enum json_event_type type)

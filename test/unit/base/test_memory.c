@@ -102,9 +102,14 @@ static void test_arena_random(void **state)
         for (size_t k = 0; k < len[i]; k++)
             if (p[i][k] != (i & 0xff))
                 fail_msg("piece %zu byte %zu was overwritten", i, k);
+    /* What was used before and comes again is zero again. */
     arena_clear(&a);
     assert_int_equal(a.used_bytes, 0);
-    assert_non_null(arena_alloc(&a, 10));
+    for (size_t i = 0; i < N; i++) {
+        unsigned char *again = arena_alloc(&a, 100);
+        for (size_t k = 0; k < 100; k++)
+            assert_int_equal(again[k], 0);
+    }
     arena_release(&a);
 }
 

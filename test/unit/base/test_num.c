@@ -246,6 +246,22 @@ static void test_civil_against_the_library(void **state)
     }
 }
 
+/* Every day there is, for the ends of centuries. */
+static void test_every_day(void **state)
+{
+    (void)state;
+    for (int64_t day = INT64_MIN / NS_PER_DAY; day <= INT64_MAX / NS_PER_DAY; day++) {
+        time_t seconds = (time_t)(day * 86400);
+        struct tm tm;
+        struct time_civil c;
+        gmtime_r(&seconds, &tm);
+        time_to_civil(day * NS_PER_DAY, &c);
+        if (c.year != tm.tm_year + 1900 || c.month != tm.tm_mon + 1 || c.day != tm.tm_mday ||
+            c.weekday != tm.tm_wday || time_from_civil(&c) != day * NS_PER_DAY)
+            fail_msg("day %" PRId64, day);
+    }
+}
+
 static void test_rfc3339(void **state)
 {
     (void)state;
@@ -404,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_fixed_round_trip),
         cmocka_unit_test(test_double_and_bool),
         cmocka_unit_test(test_civil_against_the_library),
+        cmocka_unit_test(test_every_day),
         cmocka_unit_test(test_rfc3339),
         cmocka_unit_test(test_durations_round_trip),
         cmocka_unit_test(test_durations_table),
