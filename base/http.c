@@ -15,25 +15,40 @@ struct str http_header(const struct http_response *r, const char *name)
     return STR_NONE;
 }
 
+/* The same text but where `form` has a '?'. */
+static bool has_form(struct str s, struct str form)
+{
+    for (size_t i = 0; s.len == form.len && i < s.len; i++)
+        if (form.p[i] != '?' && form.p[i] != s.p[i])
+            return false;
+    return s.len == form.len;
+}
+
+static bool is_day_of_month(int64_t year, int month, int64_t day)
+{
+    struct time_civil c = {.year = (int32_t)year, .month = (int8_t)month, .day = (int8_t)day}, back;
+    time_to_civil(time_from_civil(&c), &back);
+    return back.month == c.month; /* no 30 February */
+}
+
 /* "Sun, 06 Nov 1994 08:49:37 GMT", the form that RFC 9110 §5.6.7 says to send. */
 static bool parse_http_date(struct str s, int64_t *ret)
 {
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    if (s.len != 29 || !str_has_suffix(s, STR(" GMT")))
-        return false;
     int64_t day, year, hour, minute, second;
-    if (num_parse_range(str_sub(s, 5, 7), 1, 31, &day, NULL) < 0 ||
+    if (!has_form(s, STR("???, ?? ??? ???? ??:??:?? GMT")) ||
+        num_parse_range(str_sub(s, 5, 7), 1, 31, &day, NULL) < 0 ||
         num_parse_range(str_sub(s, 12, 16), 1, 9999, &year, NULL) < 0 ||
         num_parse_range(str_sub(s, 17, 19), 0, 23, &hour, NULL) < 0 ||
         num_parse_range(str_sub(s, 20, 22), 0, 59, &minute, NULL) < 0 ||
         num_parse_range(str_sub(s, 23, 25), 0, 60, &second, NULL) < 0)
         return false;
-    for (int month = 0; month < 12; month++) {
-        if (!str_eq_c(str_sub(s, 8, 11), months[month]))
+    for (int month = 1; month <= 12; month++) {
+        if (!str_eq_c(str_sub(s, 8, 11), months[month - 1]) || !is_day_of_month(year, month, day))
             continue;
         struct time_civil c = {.year = (int32_t)year,
-                               .month = (int8_t)(month + 1),
+                               .month = (int8_t)month,
                                .day = (int8_t)day,
                                .hour = (int8_t)hour,
                                .minute = (int8_t)minute,

@@ -11,6 +11,9 @@
 #include "base/json.h"
 #include "base/time.h"
 
+#define FIELD_BYTES_MAX 16384 /* of one text; more is cut */
+#define LINE_BYTES_MAX (256 * 1024)
+
 static struct {
     enum log_level least;
     bool text;
@@ -56,12 +59,23 @@ static const char *level_name(enum log_level level)
     return names[level];
 }
 
+/* Cut between characters. */
+static struct str clip(struct str s)
+{
+    if (s.len <= FIELD_BYTES_MAX)
+        return s;
+    size_t end = FIELD_BYTES_MAX;
+    while (end > FIELD_BYTES_MAX - 3 && ((unsigned char)s.p[end] & 0xc0) == 0x80)
+        end--;
+    return str_sub(s, 0, end);
+}
+
 static void write_field_json(struct json_writer *w, const struct log_field *f)
 {
     char text[40];
     switch (f->kind) {
     case LOG_FIELD_STR:
-        json_w_kstr(w, f->key, f->s);
+        json_w_kstr(w, f->key, clip(f->s));
         break;
     case LOG_FIELD_I64:
         json_w_ki64(w, f->key, f->i);
@@ -99,7 +113,7 @@ static void write_text(struct buf *out, enum log_level level, struct str ts, con
         buf_printf(out, "  %s=", fields[i].key);
         json_writer_init(&w, out, 0);
         if (fields[i].kind == LOG_FIELD_STR)
-            json_w_str(&w, fields[i].s);
+            json_w_str(&w, clip(fields[i].s));
         else if (fields[i].kind == LOG_FIELD_NS)
             buf_str(out, time_format_duration(text, fields[i].i));
         else if (fields[i].kind == LOG_FIELD_BOOL)
@@ -111,18 +125,21 @@ static void write_text(struct buf *out, enum log_level level, struct str ts, con
 
 void log_write(enum log_level level, const char *msg, const struct log_field *fields, size_t n)
 {
-    CLEANUP(buf_release) struct buf out = {.cap = 64 * 1024};
+    CLEANUP(buf_release) struct buf out = {.cap = LINE_BYTES_MAX};
     char text[40];
     struct str ts = time_format_micro(text, wall_now());
-    if (config.text)
-        write_text(&out, level, ts, msg, fields, n);
-    else
-        write_json(&out, level, ts, msg, fields, n);
+    void (*write_line)(struct buf *, enum log_level, struct str, const char *,
+                       const struct log_field *, size_t) = config.text ? write_text : write_json;
+    write_line(&out, level, ts, msg, fields, n);
+    if (out.overflow) { /* half a line helps nobody */
+        buf_clear(&out);
+        const struct log_field cut = LOG_BOOL("fieldsDropped", true);
+        write_line(&out, level, ts, msg, &cut, 1);
+    }
     if (config.capture) {
         config.capture(config.capture_arg, buf_view(&out));
         return;
     }
-    out.overflow = false;
     buf_char(&out, '\n');
     /* One write a line, so that lines of several processes do not mix. A log that cannot be written
      * is no reason to stop. */

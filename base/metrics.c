@@ -12,6 +12,7 @@
 #include "base/vec.h"
 
 #define LABELS_MAX 12
+#define LABEL_BYTES_MAX 512 /* of one value; more is cut */
 
 struct metric {
     struct metric_family *family;
@@ -91,17 +92,35 @@ struct metric_family *metrics_family(struct metrics *m, enum metric_kind kind, c
     return f;
 }
 
+/* Prometheus refuses a whole page for one byte that is not UTF-8. */
 static void print_escaped(struct buf *out, struct str s)
 {
-    for (size_t i = 0; i < s.len; i++) {
+    size_t len;
+    for (size_t i = 0; i < s.len; i += MAX(len, (size_t)1)) {
+        len = str_utf8_at(s, i);
+        if (i + len > LABEL_BYTES_MAX)
+            return;
         char c = s.p[i];
         if (c == '\n')
             buf_cstr(out, "\\n");
         else if (c == '"' || c == '\\')
             buf_printf(out, "\\%c", c);
+        else if (len)
+            buf_add(out, s.p + i, len);
         else
-            buf_char(out, c);
+            buf_char(out, '?');
     }
+}
+
+static void print_help(struct buf *out, const char *help)
+{
+    for (const char *p = help; *p; p++)
+        if (*p == '\n')
+            buf_cstr(out, "\\n");
+        else if (*p == '\\')
+            buf_cstr(out, "\\\\");
+        else
+            buf_char(out, *p);
 }
 
 static void print_labels(const struct metric_family *f, const struct str *values, struct buf *out)
@@ -167,16 +186,24 @@ void metric_family_clear(struct metric_family *f)
     map_clear(&f->series, free_metric);
 }
 
+/* The shortest text that reads back as the same number. */
 static void print_number(struct buf *out, double v)
 {
-    if (isnan(v))
+    if (isnan(v)) {
         buf_cstr(out, "NaN");
-    else if (isinf(v))
+    } else if (isinf(v)) {
         buf_cstr(out, v > 0 ? "+Inf" : "-Inf");
-    else if (fabs(v) < 1e15 && v == floor(v))
+    } else if (fabs(v) < 1e15 && v == floor(v)) {
         buf_printf(out, "%.0f", v);
-    else
-        buf_printf(out, "%.9g", v);
+    } else {
+        char text[32];
+        for (int digits = 6; digits <= 17; digits++) {
+            snprintf(text, sizeof(text), "%.*g", digits, v);
+            if (strtod(text, NULL) == v)
+                break;
+        }
+        buf_cstr(out, text);
+    }
 }
 
 static void print_sample(struct buf *out, const char *name, const char *suffix, struct str labels,
@@ -199,9 +226,9 @@ static void print_histogram(struct buf *out, const struct metric_family *f, stru
                             const struct metric *m)
 {
     for (size_t i = 0; i < f->n_bounds; i++) {
-        char bound[32];
-        snprintf(bound, sizeof(bound), "%g", f->bounds[i]);
-        print_sample(out, f->name, "_bucket", labels, bound, (double)m->buckets[i]);
+        CLEANUP(buf_release) struct buf bound = BUF_INIT;
+        print_number(&bound, f->bounds[i]);
+        print_sample(out, f->name, "_bucket", labels, bound.data, (double)m->buckets[i]);
     }
     print_sample(out, f->name, "_bucket", labels, "+Inf", (double)m->count);
     print_sample(out, f->name, "_sum", labels, NULL, m->value);
@@ -218,8 +245,9 @@ void metrics_print(const struct metrics *m, struct buf *out)
 {
     map_each(&m->families, e) {
         const struct metric_family *f = e->value;
-        buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name,
-                   kind_name(f->kind));
+        buf_printf(out, "# HELP %s ", f->name);
+        print_help(out, f->help);
+        buf_printf(out, "\n# TYPE %s %s\n", f->name, kind_name(f->kind));
         map_each(&f->series, s) {
             if (f->kind == METRIC_HISTOGRAM)
                 print_histogram(out, f, map_key(s), s->value);
