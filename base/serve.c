@@ -11,9 +11,11 @@
 #include <sys/socket.h>
 
 #include "base/arena.h"
+#include "base/num.h"
 #include "base/vec.h"
 
 #define BODY_BYTES_MAX (64 * 1024)
+#define DISCARD_BYTES_MAX (1024 * 1024) /* of a body without a length that is refused */
 #define CONNECTIONS_MAX 256
 #define CONNECTIONS_PER_ADDRESS_MAX 128
 #define IDLE_SECONDS 30
@@ -37,6 +39,7 @@ struct serve {
 /* What is kept of one request while its body comes in. */
 struct exchange {
     struct buf body;
+    size_t discarded;
 };
 
 static void run(void *arg);
@@ -88,6 +91,11 @@ static enum MHD_Result send_response(struct MHD_Connection *c, int status, const
     return result;
 }
 
+static enum MHD_Result refuse_body(struct MHD_Connection *c)
+{
+    return send_response(c, 413, "text/plain; charset=utf-8", STR("the body is too large\n"));
+}
+
 /* The query is put together again from what libmicrohttpd has taken apart, decoded: "a=b&c". */
 static enum MHD_Result add_argument(void *arg, enum MHD_ValueKind kind UNUSED, const char *key,
                                     const char *value)
@@ -102,7 +110,7 @@ static enum MHD_Result answer(struct serve *s, struct MHD_Connection *c, const c
 {
     const struct route *route = find_route(s, str_from(url));
     if (x->body.overflow)
-        return send_response(c, 413, "text/plain; charset=utf-8", STR("the body is too large\n"));
+        return refuse_body(c);
     if (!route)
         return send_response(c, 404, "text/plain; charset=utf-8", STR("there is no such page\n"));
     CLEANUP(buf_release) struct buf query = {.cap = 8192};
@@ -121,6 +129,17 @@ static enum MHD_Result answer(struct serve *s, struct MHD_Connection *c, const c
     return result;
 }
 
+static bool announces_too_much(struct MHD_Connection *c)
+{
+    int64_t length;
+    struct str text =
+        str_from(MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH));
+    return text.len && num_parse_range(text, 0, BODY_BYTES_MAX, &length, NULL) < 0;
+}
+
+/* Called once for the head, then for each piece of the body, then once more to answer. A body that
+ * names its length is refused before it is sent; another is read to its end, within reason, for the
+ * answer to be heard. */
 static enum MHD_Result take_request(void *arg, struct MHD_Connection *c, const char *url,
                                     const char *method, const char *version UNUSED,
                                     const char *data, size_t *data_len, void **state)
@@ -130,12 +149,13 @@ static enum MHD_Result take_request(void *arg, struct MHD_Connection *c, const c
         x = xcalloc(1, sizeof(*x));
         buf_init(&x->body, BODY_BYTES_MAX);
         *state = x;
-        return MHD_YES;
+        return announces_too_much(c) ? refuse_body(c) : MHD_YES;
     }
     if (*data_len) {
         buf_add(&x->body, data, *data_len);
+        x->discarded += x->body.overflow ? *data_len : 0;
         *data_len = 0;
-        return MHD_YES;
+        return x->discarded > DISCARD_BYTES_MAX ? MHD_NO : MHD_YES;
     }
     return answer(arg, c, url, method, x);
 }
@@ -173,14 +193,15 @@ struct serve *serve_new(struct loop *l, const char *address, uint16_t port, stru
         return NULL;
     struct serve *s = xcalloc(1, sizeof(*s));
     s->loop = l;
-    unsigned flags = MHD_USE_EPOLL | (at.ss_family == AF_INET6 ? (unsigned)MHD_USE_IPv6 : 0u);
+    unsigned flags = MHD_USE_EPOLL;
+    if (at.ss_family == AF_INET6) /* "::" takes IPv4 as well */
+        flags |= strcmp(address, "::") == 0 ? (unsigned)MHD_USE_DUAL_STACK : (unsigned)MHD_USE_IPv6;
     errno = 0;
     s->daemon = MHD_start_daemon(
         flags, port, NULL, NULL, take_request, s, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS_PER_ADDRESS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL,
-        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_END);
+        (unsigned)IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_END);
     const union MHD_DaemonInfo *info =
         s->daemon ? MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (!info) {
