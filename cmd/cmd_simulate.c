@@ -19,7 +19,7 @@
 
 struct simulate_options {
     int64_t seed, hours, faults;
-    const char *output;
+    const char *catalog, *output;
     bool decisions;
 };
 
@@ -30,6 +30,8 @@ static const struct option simulate_table[] = {
                "how long the simulation runs"),
     OPTION_INT(struct simulate_options, faults, "faults", "0", 0, 500000,
                "failures of cloud calls, and a tenth of it of API calls, per million"),
+    OPTION_STRING(struct simulate_options, catalog, "catalog", NULL,
+                  "instance types, offerings and prices (JSON); the built-in table without it"),
     OPTION_BOOL(struct simulate_options, decisions, "decisions", "false",
                 "print each decision to stderr, one JSON object a line"),
     {.kind = OPTION_KIND_ENUM,
@@ -189,8 +191,9 @@ static void print_bill(const struct bill *b)
     dollars(saved, b->always_on_uusd - b->spent_uusd);
     printf("\n  The bill for %.0f hours\n", b->hours);
     printf("    spent                                   %12s $\n", spent);
-    printf("    no fleet for these pods costs less than %12s $   spent is %.2f times that\n", bound,
-           b->bound_uusd > 0 ? (double)b->spent_uusd / (double)b->bound_uusd : 0.0);
+    if (b->bound_uusd > 0)
+        printf("    no fleet for these pods costs less than %12s $   spent is %.2f times that\n",
+               bound, (double)b->spent_uusd / (double)b->bound_uusd);
     printf("    the peak fleet, always on               %12s $   saved %s $, %.0f %%\n", always,
            saved,
            b->always_on_uusd > 0
@@ -200,10 +203,9 @@ static void print_bill(const struct bill *b)
         printf("    from signal to running pod              p50 %s, p99 %s, of %zu pods\n",
                time_format_duration(p50, b->signal_p50 / NS_PER_S * NS_PER_S).p,
                time_format_duration(p99, b->signal_p99 / NS_PER_S * NS_PER_S).p, b->pods_started);
-    printf("    %zu machines launched, %llu ended in order, %zu taken by the cloud; %llu pods "
+    printf("    %zu machines launched, %zu ended, %zu of these taken by the cloud; %llu pods "
            "evicted\n",
-           b->launches, (unsigned long long)b->terminations, b->interruptions,
-           (unsigned long long)b->evictions);
+           b->launches, b->ended, b->interruptions, (unsigned long long)b->evictions);
 }
 
 static void print_json(const struct bill *b, int64_t seed)
@@ -218,13 +220,14 @@ static void print_json(const struct bill *b, int64_t seed)
     json_w_ki64(&w, "seed", seed);
     json_w_ki64(&w, "hours", (int64_t)b->hours);
     json_w_kstr(&w, "spentUsd", num_format_fixed(text, b->spent_uusd, 6));
-    json_w_kstr(&w, "lowerBoundUsd", num_format_fixed(text, b->bound_uusd, 6));
+    if (b->bound_uusd >= 0)
+        json_w_kstr(&w, "lowerBoundUsd", num_format_fixed(text, b->bound_uusd, 6));
     json_w_kstr(&w, "alwaysOnUsd", num_format_fixed(text, b->always_on_uusd, 6));
     json_w_ki64(&w, "signalToRunningP50Ms", b->signal_p50 < 0 ? -1 : b->signal_p50 / NS_PER_MS);
     json_w_ki64(&w, "signalToRunningP99Ms", b->signal_p99 < 0 ? -1 : b->signal_p99 / NS_PER_MS);
     json_w_ki64(&w, "podsStarted", (int64_t)b->pods_started);
     json_w_ki64(&w, "launches", (int64_t)b->launches);
-    json_w_ki64(&w, "terminations", (int64_t)b->terminations);
+    json_w_ki64(&w, "terminations", (int64_t)b->ended);
     json_w_ki64(&w, "interruptions", (int64_t)b->interruptions);
     json_w_ki64(&w, "evictions", (int64_t)b->evictions);
     json_w_object_end(&w);
@@ -284,8 +287,12 @@ static int simulate_run(int argc, char **argv)
     if (code >= 0)
         return code;
     static struct simulation s;
+    struct catalog *catalog = manifests_catalog(o.catalog, &err);
+    if (!catalog)
+        return cmd_fail(&command_simulate, EXIT_WRONG, "%s", err.msg);
     log_capture(drop_line, NULL); /* the chart and the bill are what is asked for */
-    simulation_init(&s, (uint64_t)o.seed, (uint32_t)o.faults);
+    simulation_init(&s, (uint64_t)o.seed, (uint32_t)o.faults, catalog);
+    catalog_unref(catalog);
     s.decision = o.decisions ? print_decision : NULL;
     if (args.n == 0)
         simulation_inference_fleet(&s);

@@ -34,7 +34,8 @@ struct service {
     size_t pods, ready; /* live pods, and those that serve */
     int64_t desired;
     int64_t signal_at; /* when the queue first asked for more than there is; 0: it does not */
-    int64_t raised_by; /* signal_at of the last raise */
+    int64_t raised_by; /* when the last raise was asked for */
+    int64_t owed;      /* pods of that raise that do not exist yet */
     struct workload *workload; /* the object, a reference */
 };
 
@@ -60,7 +61,7 @@ struct simulation {
     size_t n_services;
     uint64_t seed;
     struct loop_timer tick, prices;
-    struct catalog *catalog; /* with the prices of now */
+    struct catalog *catalog; /* with the prices of now; NULL: not known */
     struct nodepool *pools[4];
     size_t n_pools;
     struct map bounds;    /* counts and prices -> int64_t uusd/h */
@@ -69,6 +70,8 @@ struct simulation {
     __int128 bound_total; /* uusd/h * ns */
     int64_t peak_uusd_h;
     size_t pending;
+    struct map asked;         /* uid of a live pod that has not served yet -> int64_t, its signal */
+    struct map reclaimed;     /* names of claims whose machines the cloud announced to take */
     struct vec_i64 latencies; /* ns from signal to ready */
     struct vec_sample samples;
     uint64_t decisions;
@@ -76,7 +79,9 @@ struct simulation {
     void *decision_arg;
 };
 
-void simulation_init(struct simulation *s, uint64_t seed, uint32_t fault_ppm);
+/* A reference of the catalogue is taken. */
+void simulation_init(struct simulation *s, uint64_t seed, uint32_t fault_ppm,
+                     struct catalog *catalog);
 /* The fleet of the demo: a chat model, a document model, an evaluation job queue, a CPU service. */
 void simulation_inference_fleet(struct simulation *s);
 void simulation_start(struct simulation *s);
@@ -86,10 +91,12 @@ void simulation_release(struct simulation *s);
 
 struct bill {
     double hours;
-    int64_t spent_uusd, bound_uusd, always_on_uusd;
+    int64_t spent_uusd, always_on_uusd;
+    int64_t bound_uusd;             /* -1: not known, for the pods are none of ours */
     int64_t signal_p50, signal_p99; /* ns; -1: no pod was asked for */
-    size_t pods_started, launches, interruptions;
-    uint64_t evictions, terminations;
+    size_t pods_started, launches;
+    size_t ended, interruptions; /* machines that are gone, and those of them the cloud took */
+    uint64_t evictions;
 };
 void simulation_bill(struct simulation *s, struct bill *ret);
 

@@ -141,21 +141,31 @@ static void account(struct simulation *s)
     s->peak_uusd_h = MAX(s->peak_uusd_h, cloud_sim_price_now(s->world.cloud_sim));
 }
 
+static void ask_prices(void *arg);
+
 static void priced(void *arg, struct catalog *c, const struct cloud_error *error)
 {
     struct simulation *s = arg;
-    if (error || !c)
+    if (error || !c) {
+        loop_timer_in(s->world.loop, &s->prices, NS_PER_S, ask_prices, s);
         return;
+    }
     catalog_unref(s->catalog);
     s->catalog = catalog_ref(c);
     account(s);
 }
 
+/* Prices move at the full hour, which is one of these moments. Until the answer is there the bound
+ * counts as 0: with the prices of before, it could be above the truth. */
 static void ask_prices(void *arg)
 {
     struct simulation *s = arg;
+    catalog_unref(s->catalog);
+    s->catalog = NULL;
+    account(s);
     s->world.cloud->vt->catalogue(s->world.cloud, NULL, priced, s);
-    loop_timer_in(s->world.loop, &s->prices, PRICES_EVERY, ask_prices, s);
+    loop_timer_in(s->world.loop, &s->prices, PRICES_EVERY - loop_now(s->world.loop) % PRICES_EVERY,
+                  ask_prices, s);
 }
 
 /* ---- What happens in the cluster ---- */
@@ -174,6 +184,24 @@ static bool lives(const struct pod *p)
     return p && !pod_is_terminal(p) && !pod_is_terminating(p);
 }
 
+/* A pod that is new was asked for by the raise that still owes pods; a pod that replaces a lost one
+ * by its own birth. */
+static void pod_born(struct simulation *s, struct service *v, const char *uid)
+{
+    int64_t *signal = xcalloc(1, sizeof(*signal));
+    *signal = v->owed > 0 ? v->raised_by : loop_now(s->world.loop);
+    v->owed -= v->owed > 0;
+    free(map_put(&s->asked, str_from(uid), signal));
+}
+
+static void pod_serves(struct simulation *s, const char *uid)
+{
+    int64_t *signal = map_remove(&s->asked, str_from(uid));
+    if (signal)
+        vec_push(&s->latencies, loop_now(s->world.loop) - *signal);
+    free(signal);
+}
+
 static void pod_changed(struct simulation *s, const struct pod *before, const struct pod *after)
 {
     struct service *v = service_of(s, &(after ? after : before)->obj.meta.labels);
@@ -186,10 +214,14 @@ static void pod_changed(struct simulation *s, const struct pod *before, const st
     s->pending -= waited;
     v->ready += serves;
     v->ready -= served;
-    if (serves && !served && v->raised_by)
-        vec_push(&s->latencies, loop_now(s->world.loop) - v->raised_by);
+    if (now && !lived && !before)
+        pod_born(s, v, after->obj.meta.uid);
+    if (serves && !served)
+        pod_serves(s, after->obj.meta.uid);
     if (lived == now)
         return;
+    if (lived)
+        free(map_remove(&s->asked, str_from(before->obj.meta.uid)));
     v->pods += now;
     v->pods -= lived;
     account(s);
@@ -203,6 +235,9 @@ static void deployment_changed(struct simulation *s, const struct workload *w)
     if (w->replicas > v->desired) {
         v->raised_by = v->signal_at ? v->signal_at : loop_now(s->world.loop);
         v->signal_at = 0;
+        v->owed = MAX(w->replicas - (int64_t)v->pods, 0);
+    } else if (w->replicas < v->desired) {
+        v->owed = 0;
     }
     v->desired = w->replicas;
     object_unref(v->workload ? &v->workload->obj : NULL);
@@ -368,7 +403,8 @@ void simulation_inference_fleet(struct simulation *s)
                 "{\"key\":\"kubernetes.io/arch\",\"operator\":\"In\",\"values\":[\"amd64\"]}]}},"
                 "\"disruption\":{\"consolidationPolicy\":\"WhenEmpty\",\"consolidateAfter\":\"2m\","
                 "\"budgets\":[{\"nodes\":\"100%\"}]}}}");
-    /* A replica serves about 211 generated tokens a request (data/azure-llm-2023). */
+    /* Rates are of whole requests: a request of data/azure-llm-2023 reads 1,155 tokens and writes
+     * 211 on average, which a replica of the chat model does twice a second. */
     add_service(s,
                 &(struct service){
                     .name = "chat",
@@ -417,17 +453,29 @@ void simulation_inference_fleet(struct simulation *s)
                                          "\"requests\":{\"cpu\":\"1\",\"memory\":\"2Gi\"}}}]}"});
 }
 
+/* The claims that the controller let go because the cloud announced to take their machines. */
+static void interrupted(struct simulation *s, struct str line)
+{
+    CLEANUP(arena_release) struct arena a = ARENA_INIT;
+    const struct json *nodes = json_at(json_parse(&a, line, NULL), "inputs", "nodes", NULL);
+    for (size_t i = 0; nodes && nodes->type == JSON_ARRAY && i < nodes->n; i++)
+        map_put(&s->reclaimed, json_text(nodes->items[i]), s);
+}
+
 static void decided(void *arg, struct str line)
 {
     struct simulation *s = arg;
+    if (str_find(line, STR("\"decision\":\"interrupt\""), 0) < line.len)
+        interrupted(s, line);
     s->decisions++;
     if (s->decision)
         s->decision(s->decision_arg, line);
 }
 
-void simulation_init(struct simulation *s, uint64_t seed, uint32_t fault_ppm)
+void simulation_init(struct simulation *s, uint64_t seed, uint32_t fault_ppm,
+                     struct catalog *catalog)
 {
-    const struct sim_world_options o = {.seed = seed};
+    const struct sim_world_options o = {.seed = seed, .catalog = catalog};
     *s = (struct simulation){.seed = seed};
     running = s;
     scaler_type_extra(&queue_type);
@@ -488,27 +536,30 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Machines that ended without having been told to. */
-static size_t interruptions(const struct simulation *s)
+/* Machines that the cloud took: with a notice, or without having been told to end. */
+static void count_ended(const struct simulation *s, struct bill *ret)
 {
     const struct cloud_sim_call *calls;
     const struct instance *v;
     struct map told = MAP_INIT;
     size_t n_calls = cloud_sim_calls(s->world.cloud_sim, &calls),
-           n = cloud_sim_instances(s->world.cloud_sim, &v), found = 0;
+           n = cloud_sim_instances(s->world.cloud_sim, &v);
     for (size_t i = 0; i < n_calls; i++)
         if (calls[i].what == SIM_CALL_TERMINATE && calls[i].provider_id)
             map_put(&told, str_from(calls[i].provider_id), &told);
-    for (size_t i = 0; i < n; i++)
-        found += v[i].state == INSTANCE_TERMINATED && !map_has(&told, str_from(v[i].provider_id));
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].state != INSTANCE_TERMINATED && v[i].state != INSTANCE_STOPPING)
+            continue;
+        ret->ended++;
+        ret->interruptions += !map_has(&told, str_from(v[i].provider_id)) ||
+                              (v[i].nodeclaim && map_has(&s->reclaimed, str_from(v[i].nodeclaim)));
+    }
     map_release(&told, NULL);
-    return found;
+    ret->launches = n;
 }
 
 void simulation_bill(struct simulation *s, struct bill *ret)
 {
-    const struct instance *v;
-    size_t n = cloud_sim_instances(s->world.cloud_sim, &v);
     struct control_state state;
     double hours = (double)loop_now(s->world.loop) / (double)NS_PER_HOUR;
     control_state(s->control, &state);
@@ -516,16 +567,14 @@ void simulation_bill(struct simulation *s, struct bill *ret)
     *ret = (struct bill){
         .hours = hours,
         .spent_uusd = cloud_sim_bill(s->world.cloud_sim),
-        .bound_uusd = (int64_t)(s->bound_total / NS_PER_HOUR),
+        .bound_uusd = s->n_services ? (int64_t)(s->bound_total / NS_PER_HOUR) : -1,
         .always_on_uusd = (int64_t)((double)s->peak_uusd_h * hours),
         .signal_p50 = -1,
         .signal_p99 = -1,
         .pods_started = s->latencies.len,
-        .launches = n,
         .evictions = state.evictions,
-        .terminations = state.terminations,
     };
-    ret->interruptions = interruptions(s);
+    count_ended(s, ret);
     if (s->latencies.len) {
         qsort(s->latencies.v, s->latencies.len, sizeof(*s->latencies.v), by_value);
         ret->signal_p50 = s->latencies.v[s->latencies.len / 2];
@@ -549,6 +598,8 @@ void simulation_release(struct simulation *s)
     for (size_t i = 0; i < s->n_pools; i++)
         object_unref(&s->pools[i]->obj);
     map_release(&s->bounds, free);
+    map_release(&s->asked, free);
+    map_release(&s->reclaimed, NULL);
     vec_release(&s->latencies);
     vec_release(&s->samples);
     scaler_type_extra(NULL);
