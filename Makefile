@@ -64,7 +64,7 @@ sim: dev ## fault-injection simulator: SEEDS=200, or SEED=n for one with its tim
 .PHONY: fuzz
 fuzz: ## every fuzz target for SECONDS=60
 	@cmake/deps build test fuzz
-	@$(call configure,fuzz) && $(call compile,fuzz)
+	@$(call configure,fuzz) && $(call compile,fuzz) fuzzers
 	@test/fuzz/run $(BUILD)/fuzz $(SECONDS)
 
 .PHONY: e2e

@@ -35,6 +35,22 @@ void arena_release(struct arena *a)
     arena_clear(a);
 }
 
+void arena_rewind(struct arena *a)
+{
+    struct arena_block *kept = a->head;
+    if (!kept)
+        return;
+    for (struct arena_block *b = kept->next; b;) {
+        struct arena_block *next = b->next;
+        free(b);
+        b = next;
+    }
+    kept->next = NULL;
+    a->at = kept->data;
+    a->end = kept->data + kept->bytes;
+    a->used_bytes = 0;
+}
+
 static void add_block(struct arena *a, size_t least)
 {
     size_t bytes = a->next_block_bytes ? a->next_block_bytes : FIRST_BLOCK_BYTES;

@@ -35,6 +35,8 @@ void arena_init(struct arena *a, size_t cap_bytes, size_t first_block_bytes);
 /* Frees everything; the arena can be used again. */
 void arena_clear(struct arena *a);
 void arena_release(struct arena *a);
+/* As arena_clear, but keeps the newest and largest block for what comes next. */
+void arena_rewind(struct arena *a);
 
 /* `n` zeroed bytes aligned for any type; NULL only when the cap is reached. n may be 0. */
 void *arena_alloc(struct arena *a, size_t n) NODISCARD;

@@ -105,6 +105,14 @@ const char *intern_get(struct intern *t, struct str s)
     return e->text;
 }
 
+const char *intern_find(const struct intern *t, struct str s)
+{
+    if (t->n_live == 0 || !s.p)
+        return NULL;
+    const struct entry *e = t->slots[find_slot(t, s, str_hash(s, 1))];
+    return e && e != &removed_mark ? e->text : NULL;
+}
+
 const char *intern_ref(struct intern *t UNUSED, const char *interned)
 {
     entry_of(interned)->refs++;

@@ -16,6 +16,8 @@ void intern_free(struct intern *t);
 
 /* NUL-terminated; never NULL. Each call is one reference. */
 const char *intern_get(struct intern *t, struct str s);
+/* Without a reference, or NULL when it is not there. */
+const char *intern_find(const struct intern *t, struct str s);
 const char *intern_ref(struct intern *t, const char *interned);
 void intern_unref(struct intern *t, const char *interned); /* NULL is harmless */
 size_t intern_len(const char *interned);                   /* O(1) */

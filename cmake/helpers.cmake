@@ -20,9 +20,11 @@ endfunction()
 
 # weft_fuzz(NAME SOURCES fuzz_x.c LINKS x): a libFuzzer target fuzz_NAME; its seeds are in
 # test/fuzz/corpus/NAME. Without WEFT_FUZZ it is built with a plain main that replays the seeds.
+add_custom_target(fuzzers)
 function(weft_fuzz name)
   cmake_parse_arguments(A "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(fuzz_${name} ${A_SOURCES})
+  add_dependencies(fuzzers fuzz_${name})
   target_link_libraries(fuzz_${name} PRIVATE ${A_LINKS})
   if(WEFT_FUZZ)
     target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)

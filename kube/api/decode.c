@@ -33,10 +33,12 @@ struct frame {
     bool is_list, is_map;
 };
 
+/* What stands before an object in memory. */
 struct box {
-    struct arena arena;
-    struct object *object;
+    struct arena *arena; /* NULL: the object is one block, which begins here */
 };
+
+#define BOX_BYTES ((sizeof(struct box) + 15) & ~(size_t)15)
 
 struct decoder {
     struct json_sink sink;
@@ -602,6 +604,11 @@ static int take_event(struct json_sink *sink, const struct json_event *ev, struc
 
 /* ---- Begin and end ---- */
 
+static struct box *box_of(struct object *o)
+{
+    return (struct box *)(void *)((char *)o - BOX_BYTES);
+}
+
 struct decoder *decoder_new(void)
 {
     struct decoder *d = xcalloc(1, sizeof(*d));
@@ -611,7 +618,11 @@ struct decoder *decoder_new(void)
 
 void decoder_abandon(struct decoder *d)
 {
-    arena_release(&d->arena);
+    /* What was left of a Secret is not to lie about in an arena that is used again. */
+    if (d->kind == &kind_secret)
+        arena_release(&d->arena);
+    else
+        arena_rewind(&d->arena);
     if (d->raw_depth)
         arena_release(&d->raw_arena);
     d->raw_depth = d->depth = d->ignoring = 0;
@@ -628,6 +639,7 @@ void decoder_free(struct decoder *d)
     if (!d)
         return;
     decoder_abandon(d);
+    arena_release(&d->arena);
     free(d->scratch);
     free(d);
 }
@@ -636,12 +648,13 @@ struct json_sink *decoder_begin(struct decoder *d, const struct kind *k)
 {
     decoder_abandon(d);
     d->kind = k;
-    arena_init(&d->arena, OBJECT_BYTES_MAX, sizeof(struct box) + k->size + 512);
-    /* The box stands before the object, so that the arena is found from it. */
-    size_t before = (sizeof(struct box) + 15) & ~(size_t)15;
-    char *memory = arena_alloc(&d->arena, before + k->size);
+    /* Secrets keep the arena they were decoded in, so that no other copy of them exists; everything
+     * else is copied out of an arena that serves again. */
+    if (!d->arena.head)
+        arena_init(&d->arena, OBJECT_BYTES_MAX, k == &kind_secret ? k->size + 512 : 16 * 1024);
+    char *memory = arena_alloc(&d->arena, BOX_BYTES + k->size);
     assert(memory);
-    d->object = (struct object *)(void *)(memory + before);
+    d->object = (struct object *)(void *)(memory + BOX_BYTES);
     d->object->kind = k;
     d->object->refs = 1;
     apply_presets(k->fields, (char *)d->object);
@@ -672,14 +685,17 @@ int decoder_end(struct decoder *d, struct object **ret, struct err *err)
         o->meta.name = "";
     if (d->kind->finish)
         d->kind->finish(o, &d->arena);
-    size_t before = (sizeof(struct box) + 15) & ~(size_t)15;
-    struct box *box = (struct box *)(void *)((char *)o - before);
-    o->bytes = (uint32_t)d->arena.used_bytes;
-    box->arena = d->arena;
-    box->object = o;
-    d->arena = (struct arena)ARENA_INIT;
-    d->object = NULL;
-    d->complete = false;
+    if (d->kind == &kind_secret) {
+        struct arena *kept = xmalloc(sizeof(*kept));
+        o->bytes = (uint32_t)d->arena.used_bytes;
+        *kept = d->arena;
+        box_of(o)->arena = kept;
+        d->arena = (struct arena)ARENA_INIT;
+    } else {
+        o = object_compact(d->kind, o, BOX_BYTES);
+        box_of(o)->arena = NULL;
+    }
+    decoder_abandon(d);
     *ret = o;
     return 0;
 }
@@ -705,10 +721,14 @@ void object_unref(struct object *o)
         return;
     if (o->kind == &kind_secret)
         wipe_secret((const struct config_data *)(const void *)o);
-    size_t before = (sizeof(struct box) + 15) & ~(size_t)15;
-    struct box *box = (struct box *)(void *)((char *)o - before);
-    struct arena a = box->arena; /* the box itself lies in it */
-    arena_release(&a);
+    struct box *box = box_of(o);
+    if (!box->arena) {
+        free(box);
+        return;
+    }
+    struct arena *a = box->arena;
+    arena_release(a);
+    free(a);
 }
 
 bool annotation_is_kept(struct str key)

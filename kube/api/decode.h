@@ -37,6 +37,7 @@ enum field_kind {
 
 struct field {
     enum field_kind kind;
+    bool unique; /* FIELD_TEXT: hardly two objects have the same, so it is not shared */
     const char *name;
     uint16_t name_len;
     uint16_t offset, n_offset;
@@ -53,6 +54,15 @@ struct field {
 #define F(kind_, type, member, name_)                                                              \
     {                                                                                              \
         .kind = kind_, FIELD_NAMED(name_), .offset = offsetof(type, member)                        \
+    }
+#define F_UNIQUE(type, member, name_)                                                              \
+    {                                                                                              \
+        .kind = FIELD_TEXT, FIELD_NAMED(name_), .offset = offsetof(type, member), .unique = true   \
+    }
+/* What `finish` derives and no JSON names: only copied with the object. */
+#define F_DERIVED(kind_, type, member)                                                             \
+    {                                                                                              \
+        .kind = kind_, .offset = offsetof(type, member)                                            \
     }
 #define F_PRESET(type, member, value)                                                              \
     {                                                                                              \
@@ -126,6 +136,12 @@ int decoder_end(struct decoder *d, struct object **ret, struct err *err);
 /* Drops what was begun. */
 void decoder_abandon(struct decoder *d);
 bool decoder_is_complete(const struct decoder *d);
+
+/* ---- One block an object (compact.c) ---- */
+
+/* A copy of the object in one malloc'ed block of exactly its size, `before` bytes of which are left
+ * free in front of it. Texts that many objects have are shared. */
+struct object *object_compact(const struct kind *k, const struct object *o, size_t before);
 
 /* Whether an annotation is kept: weft's, Karpenter's and KEDA's, and the few others that count. */
 bool annotation_is_kept(struct str key);

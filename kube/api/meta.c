@@ -90,11 +90,11 @@ static const struct field fields_owner[] = {
 };
 
 const struct field fields_meta[] = {
-    F(FIELD_TEXT, struct meta, name, "name"),
+    F_UNIQUE(struct meta, name, "name"),
     F(FIELD_TEXT, struct meta, namespace_, "namespace"),
-    F(FIELD_TEXT, struct meta, generate_name, "generateName"),
-    F(FIELD_TEXT, struct meta, uid, "uid"),
-    F(FIELD_TEXT, struct meta, resource_version, "resourceVersion"),
+    F_UNIQUE(struct meta, generate_name, "generateName"),
+    F_UNIQUE(struct meta, uid, "uid"),
+    F_UNIQUE(struct meta, resource_version, "resourceVersion"),
     F(FIELD_INT64, struct meta, generation, "generation"),
     F(FIELD_TIME, struct meta, creation, "creationTimestamp"),
     F(FIELD_TIME, struct meta, deletion, "deletionTimestamp"),
@@ -109,7 +109,7 @@ const struct field fields_meta[] = {
 const struct field fields_condition[] = {
     F(FIELD_TEXT, struct condition, type, "type"),
     F(FIELD_TEXT, struct condition, reason, "reason"),
-    F(FIELD_TEXT, struct condition, message, "message"),
+    F_UNIQUE(struct condition, message, "message"),
     F_ENUM(struct condition, status, "status", status_names),
     F(FIELD_TIME, struct condition, last_transition, "lastTransitionTime"),
     F(FIELD_TIME, struct condition, last_probe, "lastProbeTime"),

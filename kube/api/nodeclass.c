@@ -9,6 +9,7 @@ static const struct field fields_status[] = {F_LIST(struct nodeclass, conditions
                                                     fields_condition),
                                              F_END};
 static const struct field fields_nodeclass[] = {
+    F_DERIVED(FIELD_TEXT, struct nodeclass, invalid),
     F_STRUCT(struct nodeclass, obj.meta, "metadata", fields_meta),
     F(FIELD_JSON, struct nodeclass, spec_json, "spec"),
     F_INLINE("status", fields_status),

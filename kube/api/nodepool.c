@@ -82,6 +82,7 @@ static const struct field fields_nodepool[] = {
     /* The template's own presets, since a pool without a template never opens that struct. */
     F_PRESET(struct nodepool, template_.expire_after, 720 * NS_PER_HOUR),
     F_PRESET(struct nodepool, template_.termination_grace, -1),
+    F_DERIVED(FIELD_TEXT, struct nodepool, invalid),
     F_STRUCT(struct nodepool, obj.meta, "metadata", fields_meta),
     F_INLINE("spec", fields_spec),
     F_INLINE("status", fields_status),

@@ -19,13 +19,57 @@ static const struct field fields_pod[] = {
     F_STRUCT(struct pod, obj.meta, "metadata", fields_meta),
     F_STRUCT(struct pod, spec, "spec", fields_pod_spec),
     F_INLINE("status", fields_status),
+    F_DERIVED(FIELD_RESOURCES, struct pod, requests),
     F_END,
 };
 
+/* Only volumes that may tie the pod to a place are kept. */
+static void drop_volumes(struct pod_spec *s)
+{
+    struct pod_volume *v = (struct pod_volume *)(uintptr_t)s->volumes;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_volumes; i++)
+        if (v[i].pvc || v[i].ephemeral)
+            v[n++] = v[i];
+    s->n_volumes = n;
+}
+
+/* Conditions that no decision reads. */
+static void drop_conditions(struct conditions *c)
+{
+    static const char *const unread[] = {"Initialized", "ContainersReady",
+                                         "PodReadyToStartContainers"};
+    struct condition *v = (struct condition *)(uintptr_t)c->v;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        bool kept = v[i].type != NULL;
+        for (size_t k = 0; kept && k < ARRAY_LEN(unread); k++)
+            kept = strcmp(v[i].type, unread[k]) != 0;
+        if (kept)
+            v[n++] = v[i];
+    }
+    c->n = n;
+}
+
+static void drop_container_amounts(const struct container *v, uint32_t n)
+{
+    struct container *c = (struct container *)(uintptr_t)v;
+    for (uint32_t i = 0; i < n; i++)
+        c[i].requests = c[i].limits = (struct resource_list){0};
+}
+
+/* A cluster has more pods than anything else, so a pod keeps what decisions read and no more: what
+ * its containers ask for is in `requests`. */
 static void finish(void *object, struct arena *a)
 {
     struct pod *p = object;
     p->requests = pod_spec_requests(&p->spec, a);
+    drop_volumes(&p->spec);
+    drop_conditions(&p->conditions);
+    drop_container_amounts(p->spec.containers, p->spec.n_containers);
+    drop_container_amounts(p->spec.init_containers, p->spec.n_init_containers);
+    if (p->obj.meta.name)
+        p->obj.meta.generate_name = NULL;
 }
 
 const struct kind kind_pod = {"Pod",      "",    "v1", "pods", true, sizeof(struct pod),

@@ -12,7 +12,8 @@ enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_PHASE_
 struct pod {
     struct object obj;
     struct pod_spec spec;
-    /* Effective requests, derived when decoded (pod_spec_requests), shared between equal pods. */
+    /* Effective requests, derived when decoded (pod_spec_requests). The containers' own amounts,
+     * and volumes and conditions that no decision reads, are dropped then. */
     struct resource_list requests;
     enum pod_phase phase;
     const char *nominated_node;

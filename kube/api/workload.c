@@ -76,6 +76,7 @@ static const struct field fields_status[] = {
 #define WORKLOAD_FIELDS(spec_table)                                                                \
     F_PRESET(struct workload, replicas, 1), F_PRESET(struct workload, parallelism, -1),            \
         F_PRESET(struct workload, completions, -1), F_PRESET(struct workload, backoff_limit, -1),  \
+        F_DERIVED(FIELD_RESOURCES, struct workload, template_.requests),                           \
         F_STRUCT(struct workload, obj.meta, "metadata", fields_meta), F_INLINE("spec", spec_table)
 
 static const struct field fields_workload[] = {WORKLOAD_FIELDS(fields_spec),

@@ -61,7 +61,7 @@ const char *empty_verdict_text(enum empty_verdict v)
         [EMPTY_NOT_READY_YET] = "not initialised yet",
         [EMPTY_IN_USE] = "a pod runs on it",
         [EMPTY_EXPECTED] = "a pod is expected on it",
-        [EMPTY_PROTECTED] = "annotated " ANNOTATION_DO_NOT_DISRUPT,
+        [EMPTY_PROTECTED] = ("annotated " ANNOTATION_DO_NOT_DISRUPT),
         [EMPTY_QUIET] = "empty, within consolidateAfter",
         [EMPTY_REMOVABLE] = "empty for longer than consolidateAfter",
     };
