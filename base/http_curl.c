@@ -23,14 +23,16 @@
 #include "base/num.h"
 
 #define BODY_BYTES_MAX ((size_t)1 << 30)
+#define LOOK_AGAIN (2 * NS_PER_MS)
 #define HEADER_BYTES_MAX ((size_t)256 << 10)
 #define STREAMS_A_CONNECTION 200L
-#define CONNECTIONS_A_HOST 256L
+#define CONNECTIONS_A_HOST 64L /* in HTTP/1.1 each watch has one */
 #define CONNECTIONS_MAX 4096L
 
 /* libcurl's socket, watched by the loop. */
 struct socket_watch {
     struct loop_fd fd;
+    struct loop_timer again; /* HTTP/2: one more look, see on_again */
     struct http_curl *owner;
     struct socket_watch *next, **at;
 };
@@ -68,9 +70,30 @@ static void act(struct http_curl *c, curl_socket_t s, int bits)
     leave(c);
 }
 
+/* libcurl 7.88 can leave the last frames of a stream in its own buffers, when they came while
+ * another stream of the connection was being read, and wake nobody: no socket and no timer will
+ * ever tell. So after each look at a connection of HTTP/2 there is another one, shortly after,
+ * until one brings nothing. */
+static void on_again(void *arg)
+{
+    struct socket_watch *w = arg;
+    struct http_curl *c = w->owner;
+    uint64_t before = c->arrivals;
+    loop_timer_in(c->loop, &w->again, LOOK_AGAIN, on_again, w);
+    c->looking = &w->again;
+    enter(c);
+    act(c, w->fd.fd, CURL_CSELECT_IN);
+    if (c->looking && c->arrivals == before)
+        loop_timer_cancel(c->loop, c->looking);
+    c->looking = NULL;
+    leave(c);
+}
+
 static void on_ready(void *arg, int events)
 {
     struct socket_watch *w = arg;
+    if (w->owner->seen_http2 && !loop_timer_active(&w->again))
+        loop_timer_in(w->owner->loop, &w->again, LOOK_AGAIN, on_again, w);
     act(w->owner, w->fd.fd,
         (events & LOOP_READ ? CURL_CSELECT_IN : 0) | (events & LOOP_WRITE ? CURL_CSELECT_OUT : 0));
 }
@@ -90,6 +113,9 @@ static struct socket_watch *watch_new(struct http_curl *c, curl_socket_t s)
 static void watch_free(struct socket_watch *w)
 {
     loop_fd_remove(w->owner->loop, &w->fd);
+    loop_timer_cancel(w->owner->loop, &w->again);
+    if (w->owner->looking == &w->again)
+        w->owner->looking = NULL;
     *w->at = w->next;
     if (w->next)
         w->next->at = w->at;
@@ -248,6 +274,7 @@ static void on_idle(void *arg)
 static void touch(struct http_op *op)
 {
     op->last_byte = loop_now(op->owner->loop);
+    op->owner->arrivals++;
     if (op->idle_timeout)
         loop_timer_in(op->owner->loop, &op->idle, op->idle_timeout, on_idle, op);
 }
@@ -270,6 +297,7 @@ static void begin_head(struct http_op *op, struct str line)
     if (space != SIZE_MAX)
         num_parse_range(str_sub(line, space + 1, space + 4), 100, 999, &status, NULL);
     op->status = (int)status;
+    op->owner->seen_http2 |= str_has_prefix(line, STR("HTTP/2"));
     vec_clear(&op->answer);
 }
 

@@ -21,8 +21,11 @@ struct http_curl {
     struct http_op *ops;          /* all under way */
     struct socket_watch *watches; /* all sockets with transfers */
     struct file_cache *files;     /* certificates and keys */
-    unsigned depth;               /* calls of libcurl or of handlers under way */
-    bool closing;                 /* closed inside one of them: freed when it returns */
+    uint64_t arrivals;            /* lines of heads and pieces of bodies so far */
+    bool seen_http2;
+    struct loop_timer *looking; /* of the watch that is being looked at again; NULL: it is gone */
+    unsigned depth;             /* calls of libcurl or of handlers under way */
+    bool closing;               /* closed inside one of them: freed when it returns */
 };
 
 struct http_op {
