@@ -34,8 +34,9 @@ struct http_request {
     const struct http_header *headers;
     size_t n_headers;
     struct str body;
-    int64_t timeout;       /* ns for the whole exchange; 0: the default, 30 s */
-    int64_t idle_timeout;  /* ns without a byte; for streams, whose `timeout` is TIME_NEVER */
+    int64_t timeout;      /* ns for the whole exchange; 0: the default, 30 s */
+    int64_t idle_timeout; /* ns without a byte; for streams, whose `timeout` is TIME_NEVER; 0: none,
+                           * or 5 min for those */
     size_t body_bytes_max; /* of the answer; 0: 1 GiB. Past it: ERR_INVALID */
     const struct http_tls *tls;
     const char *proxy; /* NULL: as the environment says; "": none */
@@ -55,7 +56,8 @@ struct http_handler {
     void (*chunk)(void *arg, struct str data);
     /* Exactly once. err NULL: the exchange is complete (any status). Codes: RETRY (connection
      * failed, timed out before sending), UNKNOWN (failed after the request may have been read),
-     * DENIED (TLS verification), INVALID (body too large, bad URL). */
+     * DENIED (TLS: their certificate or ours is refused), INVALID (answer too large, bad URL, a
+     * certificate file that cannot be read). A request with a body is never sent twice. */
     void (*done)(void *arg, int status, const struct err *err);
 };
 

@@ -27,6 +27,7 @@
 #define HEADER_BYTES_MAX ((size_t)256 << 10)
 #define STREAMS_A_CONNECTION 200L
 #define CONNECTIONS_A_HOST 64L /* in HTTP/1.1 each watch has one */
+#define CONNECTIONS_KEPT 256L  /* idle; by itself libcurl keeps four a running transfer */
 #define CONNECTIONS_MAX 4096L
 
 /* libcurl's socket, watched by the loop. */
@@ -537,6 +538,7 @@ struct http *http_curl_new(struct loop *l, struct err *err)
     curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
     curl_multi_setopt(c->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, STREAMS_A_CONNECTION);
     curl_multi_setopt(c->multi, CURLMOPT_MAX_HOST_CONNECTIONS, CONNECTIONS_A_HOST);
+    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
     curl_multi_setopt(c->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX);
     return &c->http;
 }

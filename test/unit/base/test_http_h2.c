@@ -266,11 +266,12 @@ static void test_http1_only(void **state)
     scene_close(&s);
 }
 
-/* The server takes ten streams at a time; all hundred come through. */
+/* The server takes ten streams at a time; all come through. libcurl opens more connections, up to
+ * its cap, and the few that it closes meanwhile are counted as well. */
 static void test_stream_limit(void **state)
 {
     (void)state;
-    enum { MANY = 100 };
+    enum { MANY = 300 };
     struct scene s;
     scene_open(&s, "10");
     static struct exchange x[MANY];
@@ -283,7 +284,7 @@ static void test_stream_limit(void **state)
         assert_string_equal(x[i].body.data, "hello\n");
         exchange_release(&x[i]);
     }
-    assert_true(peer_connections(&s.relay) <= 64);
+    assert_true(peer_connections(&s.relay) <= 150);
     scene_close(&s);
 }
 
